@@ -23,7 +23,7 @@ use crate::{
     cli::AdviseArgs,
     output::print,
     record::{Outcome, Phase},
-    simulate::{Costs, Flavour, Flavours, Play, Watch, feature, on_all_cores},
+    simulate::{Flavour, Flavours, Play, Watch, feature, on_all_cores},
     spread::Spread,
 };
 use advice::{Advice, Question};
@@ -31,25 +31,20 @@ use errors::Errors;
 use evidence::{Boot, Differs, Work, console, differing, recorded};
 use rules::{Out, Replay, Row, SPREAD_PERCENT, best_without_plan, choose, is_fragile, refused};
 
-/// So many runs at random of each plan and of the best policy without one.
+/// The number of runs at random of each plan and of the best policy without one.
 const SEEDS: u64 = 24;
-/// What is said if somebody presses Ctrl-C.
+/// Ends the line that reports Ctrl-C.
 const NOT_YET: &str = "no advice yet";
 
 pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
-    let source = &args.source;
-    let costs = Costs::read(&source.costs, &source.results)?;
-    let mut flavours = Flavours::read(source, args.cooperative.as_deref(), &costs)?;
-    let arch = flavours.preemptive.profile.header.architecture.name();
+    let mut flavours = Flavours::read(&args.source)?;
+    let header = flavours.preemptive.profile.header;
+    let (program, arch) = (header.program.name.to_string(), header.architecture.name());
     let errors = Errors::read(&args.errors, arch)?;
-    let boots = args.console.iter().map(|file| console(file));
-    let boots: Vec<Boot> = boots
-        .collect::<Result<Vec<_>>>()?
-        .into_iter()
-        .flatten()
-        .collect();
+    let consoles = args.console.iter();
+    let boots = consoles.filter_map(|file| console(file).transpose());
+    let boots: Vec<Boot> = boots.collect::<Result<_>>()?;
     for boot in &boots {
-        let program = flavours.preemptive.profile.header.program.name.to_string();
         if boot.said.app != program {
             bail!(
                 "--console: expected one of {program}, found one of {}",
@@ -57,18 +52,12 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
             );
         }
     }
-    let mut runs = vec![recorded(&flavours.preemptive.profile)];
-    runs.extend(
-        flavours
-            .cooperative
-            .iter()
-            .map(|other| recorded(&other.profile)),
-    );
-    runs.extend(boots.iter().map(Boot::tasks));
-    let differing = differing(&runs);
+    let recordings = flavours.all().map(|of| recorded(&of.profile));
+    let replays = boots.iter().map(|boot| boot.tasks.clone());
+    let differing = differing(&recordings.chain(replays).collect::<Vec<_>>());
     let is_as_let = |name: &str| {
-        let is_it = |one: &&Differs| one.work == Work::AsLet && one.task == name;
-        differing.iter().any(|one| is_it(&one))
+        let is_it = |one: &Differs| one.work == Work::AsLet && one.task == name;
+        differing.iter().any(is_it)
     };
     let jobs = &flavours.preemptive.workload.jobs;
     let own: Vec<String> = jobs
@@ -86,12 +75,8 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         lengths.clone().fold(f64::INFINITY, f64::min),
         lengths.fold(0.0, f64::max),
     ];
-    let stretch_ms = stretch_ms(
-        flavours
-            .cooperative
-            .as_ref()
-            .unwrap_or(&flavours.preemptive),
-    );
+    let cooperative = flavours.all().last();
+    let stretch_ms = cooperative.map_or(0.0, stretch_ms);
     let goes_on = |job: &Job| is_as_let(&job.name);
     let cpus = usize::from(args.cpus);
     let candidates: Vec<&Policy> = policies().iter().collect();
@@ -99,13 +84,13 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     let tried = 3 * SEEDS as usize;
     let watch = Watch::new(candidates.len() * phases.len() + tried)?;
     let mut cells;
-    // Those that go on have to go on for longer than the others take under any policy.
+    // Tasks that go on must go on for longer than the others take under any policy.
     let mut times = 4.0;
     loop {
         if question != Question::Turnaround {
             go_on(&mut flavours, goes_on, times);
         }
-        let played = play(&flavours, &candidates, &phases, args, &costs, &watch)?;
+        let played = play(&flavours, &candidates, &phases, cpus, &watch)?;
         let Some(played) = played else {
             watch.finish(NOT_YET);
             return Ok(Verdict::Interrupted);
@@ -131,7 +116,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         let in_model = cell
             .iter()
             .find_map(|(_, status)| status.filter(|status| status.behind || status.dropped));
-        // What is known of a replay on QEMU is of one CPU.
+        // A replay on QEMU is one on one CPU.
         let mut replays = boots.iter().filter(|_| cpus == 1);
         let boot = replays.find(|boot| boot.scheduler == policy.name());
         let on_qemu = boot.map(|boot| Replay {
@@ -167,10 +152,10 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     });
     let mut rows: Vec<Row> = rows.collect();
     if question == Question::Turnaround && !polls && cpus == 1 {
-        known_here(&mut rows, &boots, &flavours, source.scale, &costs)?;
+        known_here(&mut rows, &boots, &flavours)?;
     }
     if question == Question::Turnaround {
-        let fragile = fragile(&rows, &flavours, args, &costs, &watch)?;
+        let fragile = fragile(&rows, &flavours, cpus, &watch)?;
         for (row, _) in rows.iter_mut().zip(fragile).filter(|(_, fragile)| *fragile) {
             row.is_out = Some(Out::Fragile);
         }
@@ -179,9 +164,8 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     if watch.stopped() {
         return Ok(Verdict::Interrupted);
     }
-    let header = &flavours.preemptive.profile.header;
     let advice = Advice {
-        program: header.program.name.to_string(),
+        program,
         arch: header.architecture.name().to_owned(),
         cpus,
         phases: phases.len(),
@@ -197,21 +181,20 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// A run in the model, and what PBG says of its plan.
+/// A run in the model, and PBG's status of its plan.
 type Run = (Outcome, Option<Status>);
 
-/// What each policy played at each phase. Nothing if somebody has pressed Ctrl-C.
+/// Plays each policy at each phase. Returns `None` after Ctrl-C.
 fn play(
     flavours: &Flavours,
     candidates: &[&Policy],
     phases: &[TickPhase],
-    args: &AdviseArgs,
-    costs: &Costs,
+    cpus: usize,
     watch: &Watch,
 ) -> Result<Option<Vec<Vec<Run>>>> {
     let plays = candidates
         .iter()
-        .map(|policy| played_under(policy, flavours, args, costs));
+        .map(|policy| Play::new(policy, cpus, flavours, Sharing::Balanced));
     let plays: Vec<Play> = plays.collect::<Result<_>>()?;
     let runs = on_all_cores(plays.len() * phases.len(), watch, |i| {
         plays[i / phases.len()].with_plan_at(phases[i % phases.len()])
@@ -224,34 +207,16 @@ fn play(
     Ok(Some(cells.collect()))
 }
 
-/// The recording under a policy, on CPUs that share the work.
-fn played_under<'a>(
-    policy: &'a Policy,
-    flavours: &'a Flavours,
-    args: &AdviseArgs,
-    costs: &Costs,
-) -> Result<Play<'a>> {
-    let (cpus, scale) = (usize::from(args.cpus), args.source.scale);
-    let flavour = flavours.of(policy);
-    Play::new(policy, cpus, scale, flavour, costs, Sharing::Balanced)
-}
-
-/// The longest run interval, in ms.
+/// Returns the longest run interval, in ms.
 fn stretch_ms(flavour: &Flavour) -> f64 {
     let works = flavour.workload.jobs.iter().flat_map(|job| &job.steps);
     works.map(|work| work.run_ns).fold(0.0, f64::max) / 1e6
 }
 
-/// Those that run as long as they are let go on, for so many times as long as all together
+/// Lets the tasks that run as long as they are let go on for `times` as long as all tasks together
 /// were recorded.
 fn go_on(flavours: &mut Flavours, goes_on: impl Fn(&Job) -> bool, times: f64) {
-    for flavour in [
-        Some(&mut flavours.preemptive),
-        flavours.cooperative.as_mut(),
-    ]
-    .into_iter()
-    .flatten()
-    {
+    for flavour in flavours.all_mut() {
         let recorded = &flavour.profile.tasks;
         let runs = recorded
             .iter()
@@ -261,7 +226,7 @@ fn go_on(flavours: &mut Flavours, goes_on: impl Fn(&Job) -> bool, times: f64) {
     }
 }
 
-/// Whether those that go on went on until all others had ended.
+/// Returns true if the tasks that go on ended after all others.
 fn outlast(phase: &Phase, question: &Question) -> bool {
     let Question::OwnWork { own } = question else {
         return true;
@@ -273,7 +238,7 @@ fn outlast(phase: &Phase, question: &Question) -> bool {
     ends(true).max() <= ends(false).min()
 }
 
-/// What is compared: less is better.
+/// Returns the figure that is compared; less is better.
 fn figure(phase: &Phase, question: &Question, cpus: usize) -> f64 {
     let mean_ms = |tasks: Vec<&TaskLine>| {
         let sum: u64 = tasks.iter().map(|task| task.turnaround_ns).sum();
@@ -285,7 +250,7 @@ fn figure(phase: &Phase, question: &Question, cpus: usize) -> f64 {
             let is_own = |task: &&TaskLine| own.contains(&task.task);
             mean_ms(phase.tasks.iter().filter(is_own).collect())
         }
-        // All have as much to do, so who ends first has had most.
+        // All have the same work, so the first to end had the largest share.
         Question::Shares { .. } => {
             let first = phase.tasks.iter().min_by_key(|task| task.finish_ns);
             first.map_or(0.0, |task| {
@@ -295,7 +260,7 @@ fn figure(phase: &Phase, question: &Question, cpus: usize) -> f64 {
     }
 }
 
-/// The largest turnaround over own time on a CPU.
+/// Returns the largest ratio of a task's turnaround to its own time on a CPU.
 fn worst_slowdown(phase: &Phase, question: &Question) -> f64 {
     let is_meant = |task: &&TaskLine| match question {
         Question::OwnWork { own } => own.contains(&task.task),
@@ -306,23 +271,16 @@ fn worst_slowdown(phase: &Phase, question: &Question) -> f64 {
     all.fold(0.0, f64::max)
 }
 
-/// How far the model is from what QEMU measured of this program counts, too: of the replay for
-/// plans, of the measured run, which is one without, for the others. Both began at the first
-/// phase of the tick.
-fn known_here(
-    rows: &mut [Row],
-    boots: &[Boot],
-    flavours: &Flavours,
-    scale: u64,
-    costs: &Costs,
-) -> Result<()> {
+/// Raises the errors of the rows to the distance of the model from what QEMU measured of this
+/// program: for plans that of the replay, for others that of the measured run, which has no plan.
+/// Both began at the first phase of the tick.
+fn known_here(rows: &mut [Row], boots: &[Boot], flavours: &Flavours) -> Result<()> {
     let off = |model: f64, qemu: f64| (model / qemu - 1.0).abs() * 100.0;
     let [mut planned, mut others] = [0.0_f64; 2];
     for boot in boots {
-        let Some(flavour) = flavours.recorded_as(&boot.scheduler) else {
+        let Some(measured) = Play::measuring(&boot.scheduler, flavours)? else {
             continue;
         };
-        let measured = Play::measuring(&boot.scheduler, flavour.base(), scale, flavour, costs)?;
         let first = TickPhase::evenly(1).next().expect("a phase");
         let measured = measured.at(first)?.last().avg_turnaround_ns;
         others = others.max(off(measured as f64 / 1e6, boot.measured));
@@ -337,14 +295,8 @@ fn known_here(
     Ok(())
 }
 
-/// Of each row whether its plan is fragile: only those that may be taken are tried.
-fn fragile(
-    rows: &[Row],
-    flavours: &Flavours,
-    args: &AdviseArgs,
-    costs: &Costs,
-    watch: &Watch,
-) -> Result<Vec<bool>> {
+/// Returns for each row true if its plan is fragile. Only plans that may be taken are tried.
+fn fragile(rows: &[Row], flavours: &Flavours, cpus: usize, watch: &Watch) -> Result<Vec<bool>> {
     let mut fragile = vec![false; rows.len()];
     let (Some(choice), Some(other)) = (choose(rows), best_without_plan(rows)) else {
         return Ok(fragile);
@@ -354,7 +306,7 @@ fn fragile(
     }
     let averages = |row: &Row| -> Result<Vec<f64>> {
         let policy = Policy::named(&row.name).expect("a policy of the list");
-        let play = played_under(policy, flavours, args, costs)?;
+        let play = Play::new(policy, cpus, flavours, Sharing::Balanced)?;
         let spread = f64::from(SPREAD_PERCENT) / 100.0;
         let runs = on_all_cores(SEEDS as usize, watch, |seed| {
             play.by_seed(spread, seed as u64)

@@ -1,4 +1,4 @@
-//! What may be asked for on the command line.
+//! The command line.
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
@@ -23,33 +23,33 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Print the tables of a matrix and draw its figures, or compare two
     Compare(CompareArgs),
-    /// Count what a yield costs under each policy, and judge whether it grew
+    /// Count the cost of a yield under each policy, and judge whether it grew
     Cost(CostArgs),
-    /// Measure what coroutines cost beside threads, under every policy
+    /// Measure the cost of coroutines beside threads, under every policy
     CoopCost(CoopCostArgs),
-    /// Print what `make cost A=connections` ran: coroutines beside threads
+    /// Print the results of `make cost A=connections`: coroutines beside threads
     Connections(ConnectionsArgs),
     /// Play a recording under every policy, on any number of CPUs, in virtual time
     Simulate(SimulateArgs),
     /// Say which policy to take for a recorded program, and why
     Advise(AdviseArgs),
-    /// Boot tasks that do all that tasks do at random, under every policy, and watch them
+    /// Boot tasks that do everything a task can do, at random, under every policy, and watch them
     Soak(SoakArgs),
     /// Draw when each task of a traced run had its CPU
     Gantt(GanttArgs),
     /// Write each switch of a run, or of a recording that is played, as a file for Perfetto, and
-    /// print how long each task waited, and for which
+    /// print how long each task waited, and behind which
     Trace(TraceArgs),
     /// Write the tables of Markdown pages from the CSV files that they name
     Docs(DocsArgs),
     /// Say which rows of the published tables are out of date, and what makes them again
     Stale(StaleArgs),
-    /// Look at what PBG has recorded of a program, check it, merge it, change it
+    /// Show, verify, merge, edit and compare PBG's profiles of a program
     #[command(subcommand)]
     Profile(ProfileCommand),
 }
 
-/// Where the project is and how to talk to it.
+/// The project and its make.
 #[derive(Args, Debug)]
 pub struct TreeArgs {
     /// The project's folder [default: the nearest one upwards with a scripts/lab.mk]
@@ -68,7 +68,7 @@ pub struct TreeArgs {
     pub make: PathBuf,
 }
 
-/// Which cells; each may be a list with commas and may be repeated.
+/// The cells; each may be a list with commas and may be repeated.
 #[derive(Args, Debug)]
 pub struct SelectArgs {
     /// Policies, as sched_rr, rr or stock-rr [default: all]
@@ -79,7 +79,7 @@ pub struct SelectArgs {
     pub arch: Vec<String>,
 }
 
-/// What all cells have in common. It also names the folder of results.
+/// The setting of all cells. It also names the folder of results.
 #[derive(Args, Clone, Debug)]
 pub struct SettingArgs {
     /// Divide every workload by this
@@ -93,7 +93,7 @@ pub struct SettingArgs {
     pub timing: Option<Timing>,
 }
 
-/// What a guest's clock counts.
+/// The clock of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Timing {
     // Not documentation: it would make the help three times as long.
@@ -103,7 +103,7 @@ pub enum Timing {
     Real,
 }
 
-/// Which cells are booted, and how.
+/// The cells that are booted, and how.
 #[derive(Args, Debug)]
 pub struct BootArgs {
     #[command(flatten)]
@@ -200,10 +200,10 @@ pub struct SoakArgs {
     /// The first boot's seed; the next has the next number [default: at random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
     pub seed: Option<u64>,
-    /// Nobody may wait for more than so many seconds
+    /// No task may wait for more than this number of seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=999))]
     pub bound: u64,
-    /// Break something, to see that it is found
+    /// Plant a fault, to see that it is found
     #[arg(long, value_enum)]
     pub plant: Option<Planted>,
     /// Seconds until a guest counts as hung [default: two minutes more than it is to take]
@@ -211,52 +211,35 @@ pub struct SoakArgs {
     pub timeout: Option<u64>,
 }
 
-/// What is broken in a soak.
+/// A fault of a soak, with the number that the app's `orders.rs` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Planted {
-    // Not documentation, as above.
+    // Not documentation: it would make the help three times as long.
     // A task may run on one CPU only, whose task never gives way.
-    Stall,
+    Stall = 1,
     // A task says that it may not run where it runs.
-    Outside,
+    Outside = 2,
     // Tasks release locks that others have.
-    Lock,
+    Lock = 3,
 }
 
-impl Planted {
-    /// As it is asked for.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stall => "stall",
-            Self::Outside => "outside",
-            Self::Lock => "lock",
-        }
-    }
-
-    /// The number that the app's `orders.rs` knows it by.
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::Stall => 1,
-            Self::Outside => 2,
-            Self::Lock => 3,
-        }
-    }
-}
-
-/// What is played, and at which costs.
+/// A recording that is played, and its costs.
 #[derive(Args, Debug)]
 pub struct RecordingArgs {
     /// The recording: a profile that PBG measured in a kernel that preempts; for trace also the
     /// console log of `make run TRACE=events`
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
-    /// The program that it must be of [default: whatever it is of]
+    /// One of the same program in a kernel that does not, for policies that do without
+    #[arg(long, value_name = "FILE")]
+    pub cooperative: Option<PathBuf>,
+    /// Refuse a recording of another program
     #[arg(long, value_name = "NAME")]
     pub app: Option<String>,
-    /// The architecture that it must be of [default: whatever it is of]
+    /// Refuse a recording of another architecture
     #[arg(long, value_name = "NAME")]
     pub arch: Option<String>,
-    /// What the workload was divided by when it was recorded
+    /// The divisor of the workload when it was recorded
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub scale: u64,
     /// The program is one of the test programs, whose instrument takes its part of a switch
@@ -265,22 +248,19 @@ pub struct RecordingArgs {
     /// Refuse a recording with more run intervals, wakes and ticks: each is played dozens of times
     #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub steps: u64,
-    /// What a yield costs: the CSV file of `make cost`
+    /// The cost of a yield: the CSV file of `make cost`
     #[arg(long, value_name = "FILE", default_value = "docs/results/cost.csv")]
     pub costs: PathBuf,
-    /// What the instrument costs follows from it: the CSV file of `make compare`
+    /// The cost of the instrument follows from it: the CSV file of `make compare`
     #[arg(long, value_name = "FILE", default_value = "docs/results/tables.csv")]
     pub results: PathBuf,
 }
 
-/// What is played, under which policies and on which CPUs.
+/// The policies and CPUs that a recording is played on.
 #[derive(Args, Debug)]
 pub struct PlayedArgs {
     #[command(flatten)]
     pub source: RecordingArgs,
-    /// One of the same program in a kernel that does not, for policies that do without
-    #[arg(long, value_name = "FILE")]
-    pub cooperative: Option<PathBuf>,
     /// Policies, as sched_rr, rr or stock-rr [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub policy: Vec<String>,
@@ -288,20 +268,12 @@ pub struct PlayedArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub cpus: Vec<u8>,
     /// Whether several CPUs share the work, as axsched/balanced has it, under our policies
-    #[arg(long, value_enum, value_name = "y|n", default_value = "y")]
-    pub balance: Balance,
+    #[arg(long, value_name = "y|n", default_value = "y", value_parser = sharing)]
+    pub balance: Sharing,
 }
 
 impl PlayedArgs {
-    /// What several CPUs share.
-    pub const fn sharing(&self) -> Sharing {
-        match self.balance {
-            Balance::Y => Sharing::Balanced,
-            Balance::N => Sharing::None,
-        }
-    }
-
-    /// The numbers of CPUs, each once.
+    /// Returns the numbers of CPUs, each once.
     pub fn cpus(&self) -> Vec<usize> {
         distinct(self.cpus.iter().copied().map(usize::from))
     }
@@ -335,14 +307,16 @@ pub struct SimulateArgs {
     pub out: Option<PathBuf>,
 }
 
-/// As make calls it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Balance {
-    Y,
-    N,
+/// Reads make's word for what several CPUs share.
+fn sharing(text: &str) -> Result<Sharing, String> {
+    match text {
+        "y" => Ok(Sharing::Balanced),
+        "n" => Ok(Sharing::None),
+        _ => Err("expected y or n".to_owned()),
+    }
 }
 
-/// `50%`, or the number alone.
+/// Reads `50%`, or the number alone.
 fn spread(text: &str) -> Result<u32, String> {
     let digits = text.strip_suffix('%').unwrap_or(text);
     let is_plain = digits.bytes().all(|b| b.is_ascii_digit());
@@ -354,9 +328,6 @@ fn spread(text: &str) -> Result<u32, String> {
 pub struct AdviseArgs {
     #[command(flatten)]
     pub source: RecordingArgs,
-    /// One of the same program in a kernel that does not, for policies that do without
-    #[arg(long, value_name = "FILE")]
-    pub cooperative: Option<PathBuf>,
     /// The console of a boot that recorded one of them and replayed it; may be repeated
     #[arg(long, value_name = "FILE")]
     pub console: Vec<PathBuf>,
@@ -426,10 +397,10 @@ pub struct GanttArgs {
     pub long: bool,
 }
 
-/// A run, each switch of which is told: FILE is the console log of `make run TRACE=events`, or a
-/// recording that is played, which the other options are about.
+/// FILE is the console log of `make run TRACE=events`, or a recording that is played: only a
+/// recording has the other options.
 #[derive(Args, Debug)]
-pub struct SwitchesArgs {
+pub struct TraceArgs {
     #[command(flatten)]
     pub played: PlayedArgs,
     /// At which phase of the timer tick the tasks come, in thousandths: 0 to 999
@@ -438,12 +409,6 @@ pub struct SwitchesArgs {
     /// Keep the first N switches and wakes of a run, and count the others
     #[arg(long, value_name = "N", default_value = "4000000")]
     pub most: NonZeroUsize,
-}
-
-#[derive(Args, Debug)]
-pub struct TraceArgs {
-    #[command(flatten)]
-    pub switches: SwitchesArgs,
     /// The folder that the files go to; or, of one run, a file that ends in .perfetto-trace
     #[arg(
         long,
@@ -460,7 +425,7 @@ pub struct TraceArgs {
 
 #[derive(Args, Debug)]
 pub struct ConnectionsArgs {
-    /// What guests of the app connections printed
+    /// Consoles of the app connections
     #[arg(value_name = "CONSOLE", required = true)]
     pub consoles: Vec<PathBuf>,
     /// Where the figures go, one in a line; beside a sources.csv the rows of other cells stay

@@ -1,5 +1,5 @@
-//! `schedlab connections`: what guests of the app `connections` printed, as one table of coroutines beside
-//! threads, and as CSV for `schedlab docs`.
+//! `schedlab connections`: the lines of the app `connections` as one table of coroutines beside threads,
+//! and as CSV for `schedlab docs`.
 //!
 //! consoles -> [`read`] -> text and CSV ([`render`])
 
@@ -29,7 +29,8 @@ pub fn connections(tree: &TreeArgs, args: &ConnectionsArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Returns the sources of the rows of each guest, as `make cost A=connections` has listed it beside its console.
+/// Returns the sources of the rows of each guest, which `make cost A=connections` has listed beside its
+/// console.
 fn made(tree: &TreeArgs, consoles: &[PathBuf]) -> Result<Vec<(RowKey, Option<Made>)>> {
     let mut all = Vec::new();
     for console in consoles {

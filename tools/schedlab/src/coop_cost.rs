@@ -1,8 +1,8 @@
-//! `schedlab coop-cost`: what coroutines cost beside threads, under every policy.
+//! `schedlab coop-cost`: the cost of coroutines beside threads, under every policy.
 //!
 //! cells ([`crate::boot`]) -> the `SCHED-COOP` lines of each -> a table for each architecture, and CSV
-//! for `schedlab docs`. The guest judges its figures itself; one that misses a limit makes this fail,
-//! after its figures have been printed.
+//! for `schedlab docs`. The guest judges its figures itself. A missed limit makes this command fail
+//! after it has printed all figures.
 
 use anyhow::Result;
 use sched_tests_results::{CoopLine, Kind, ResultLine};
@@ -19,10 +19,10 @@ use crate::{
     sources::{RowKey, write_rows},
 };
 
-/// How much of a failed guest's console is shown.
+/// The number of lines that are shown of a failed guest's console.
 const LAST_LINES: usize = 20;
 
-/// A column: the figure, among how many if there are several, and what of it.
+/// A column: its title, the figure, among how many tasks if that matters, and the number of it.
 const COLUMNS: [(&str, &str, Option<usize>, Of); 13] = [
     ("switch", "switch", Some(4), Of::Coroutines),
     ("100,000", "switch", Some(100_000), Of::Coroutines),
@@ -39,7 +39,7 @@ const COLUMNS: [(&str, &str, Option<usize>, Of); 13] = [
     ("/threads'", "connections", None, Of::Ratio),
 ];
 
-/// What of a line.
+/// A number of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Coroutines,
@@ -54,7 +54,7 @@ impl Of {
         (Self::Ratio, "ratio"),
     ];
 
-    /// As text, with the decimals that the line has.
+    /// Returns the number as text, with the decimals that its unit has.
     fn text(self, line: &CoopLine) -> Option<String> {
         match self {
             Self::Coroutines => Some(format!("{:.1$}", line.coroutines, decimals(&line.unit))),
@@ -111,7 +111,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
             let lines = lines(&console)?;
             if let Some(why) = why {
                 failed = true;
-                // One that has only missed its limits says which below.
+                // A guest that has only missed limits names them below.
                 let shown = if lines.is_empty() { LAST_LINES } else { 0 };
                 for line in &console[console.len().saturating_sub(shown)..] {
                     note(format_args!("        | {line}"));
@@ -132,7 +132,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
         print_line(missed(line))?;
     }
     let csv = (args.csv.clone()).unwrap_or_else(|| project.root.join("target/coop-cost.csv"));
-    // One that failed has no rows.
+    // A cell that failed has no rows.
     let good = cells.iter().zip(&has_lines).filter(|(_, has)| **has);
     let made = good.map(|(cell, _)| (RowKey::of(cell), booter.made(cell)));
     write_rows(&csv, &as_csv(&lines)?, made)?;
@@ -143,7 +143,7 @@ pub fn coop_cost(tree: &TreeArgs, args: &CoopCostArgs) -> Result<Verdict> {
     })
 }
 
-/// The figures of a console.
+/// Returns the figures of a console.
 fn lines(console: &[String]) -> Result<Vec<CoopLine>> {
     let of_kind = |line: &String| match Kind::split(line) {
         Some((Kind::Coop, json)) => Some(CoopLine::from_json(json)),
@@ -166,7 +166,7 @@ fn missed(line: &CoopLine) -> String {
     )
 }
 
-/// One for each architecture, a line for each scheduler.
+/// Returns a table for each architecture with a line for each scheduler.
 fn tables(lines: &[CoopLine]) -> String {
     let mut tables = String::new();
     for arch in distinct(lines.iter().map(|line| line.context.arch.as_str())) {
@@ -199,10 +199,10 @@ fn tables(lines: &[CoopLine]) -> String {
     tables
 }
 
-/// One line for each number.
+/// Returns one line for each number.
 fn as_csv(lines: &[CoopLine]) -> Result<String> {
     let row = |line: &CoopLine| {
-        // A figure that has one number of them only is found without it.
+        // The figure is found without it, as it has one number only.
         let among = match line.figure.as_str() {
             "connections" | "left" => String::new(),
             _ => line.among.to_string(),
@@ -225,55 +225,28 @@ fn as_csv(lines: &[CoopLine]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::assert_golden;
 
     const SWITCH: &str = r#"SCHED-COOP {"app":"coop-cost","arch":"x86_64","smp":1,"sched":"stock-fifo","phase":"run","timing":"icount","scale":1,"figure":"switch","among":4,"unit":"instructions","coroutines":68.86,"threads":160.01,"ratio":0.43,"limit":0.55,"pass":true}"#;
     const LEFT: &str = r#"SCHED-COOP {"app":"coop-cost","arch":"x86_64","smp":1,"sched":"stock-fifo","phase":"run","timing":"icount","scale":1,"figure":"left","among":180036,"unit":"bytes","coroutines":5000.0,"limit":4096.0,"pass":false}"#;
 
-    fn of(console: &[&str]) -> Vec<CoopLine> {
-        let console: Vec<String> = console.iter().map(|line| (*line).to_owned()).collect();
-        lines(&console).unwrap()
-    }
-
     #[test]
-    fn figures_are_found_among_other_lines() {
-        let found = of(&["booting", SWITCH, "SCHED-RUN {}", LEFT]);
-        assert_eq!(found.len(), 2);
-        let garbled = [SWITCH.replace("\"smp\":1,", "")];
-        assert!(lines(&garbled).is_err());
-    }
-
-    #[test]
-    fn a_table_has_a_line_for_each_scheduler() {
+    fn figures_become_a_table_and_csv_and_misses_are_named() {
         let other = SWITCH.replace("stock-fifo", "rr").replace("68.86", "70.0");
-        let text = tables(&of(&[SWITCH, &other]));
-        let rows: Vec<Vec<_>> = (text.lines())
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        let row = |of: &str| rows.iter().find(|row| row.first() == Some(&of)).unwrap();
-        assert_eq!(row("stock-fifo")[1..4], ["68.9", "-", "0.430"]);
-        assert_eq!(row("rr")[1], "70.0");
-    }
-
-    #[test]
-    fn each_number_is_a_line_of_csv() {
-        let csv = as_csv(&of(&[SWITCH, LEFT])).unwrap();
-        let lines: Vec<_> = csv.lines().collect();
-        assert_eq!(
-            lines[1..],
-            [
-                "x86_64,stock-fifo,switch,4,coroutines,68.9",
-                "x86_64,stock-fifo,switch,4,threads,160.0",
-                "x86_64,stock-fifo,switch,4,ratio,0.430",
-                "x86_64,stock-fifo,left,,coroutines,5000.0",
-            ]
+        let console = ["booting", SWITCH, "SCHED-RUN {}", LEFT, &other].map(String::from);
+        let lines = lines(&console).unwrap();
+        assert_eq!(lines.len(), 3);
+        let missed = lines.iter().filter(|line| !line.pass).map(missed);
+        let missed: Vec<_> = missed.collect();
+        let csv = as_csv(&lines).unwrap();
+        assert_golden(
+            "coop-cost.txt",
+            &format!("{}{}\n\n{csv}", tables(&lines), missed.join("\n")),
         );
     }
 
     #[test]
-    fn what_was_missed_is_named() {
-        assert_eq!(
-            missed(&of(&[LEFT])[0]),
-            "coop-cost: missed: left among 180036 under stock-fifo on x86_64: 5000, limit 4096"
-        );
+    fn garbled_line_is_refused() {
+        assert!(lines(&[SWITCH.replace("\"smp\":1,", "")]).is_err());
     }
 }

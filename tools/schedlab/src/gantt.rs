@@ -1,4 +1,4 @@
-//! `schedlab gantt`: when each task of a traced run had its CPU.
+//! `schedlab gantt`: draws the time of each task of a traced run on a CPU.
 //!
 //! consoles -> [`record`](crate::record) -> [`chart`] -> [`draw`]
 
@@ -15,11 +15,10 @@ use crate::{
     cli::{GanttArgs, TreeArgs},
     output::{count, print_line},
     project::{Project, Titles},
-    record::parse_traced,
+    record::{Traced, parse_traced},
     store::write,
 };
 use chart::Chart;
-pub use chart::Traced;
 
 pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
     is_svg(&args.out).context("--out")?;
@@ -40,7 +39,7 @@ pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Whether a chart can go there.
+/// Refuses a file that is no SVG by its name.
 pub fn is_svg(out: &Path) -> Result<()> {
     if out.extension() != Some(OsStr::new("svg")) {
         bail!("{}: expected a name that ends in .svg", out.display());
@@ -48,9 +47,9 @@ pub fn is_svg(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Draws these phases, at least one, as SVG. Returns how many panels that makes.
+/// Draws these phases, at least one, as SVG. Returns the number of panels.
 pub fn write_chart(tree: &TreeArgs, all: &[Traced], out: &Path) -> Result<usize> {
-    // A console may lie anywhere: without a project around, a policy has its name alone.
+    // A console may lie anywhere: outside of a project the titles of policies are their names.
     let titles = match Project::find(tree) {
         Ok(project) => project.lists()?.titles,
         Err(error) if tree.project.is_some() => return Err(error),
@@ -67,16 +66,16 @@ fn read(file: &Path) -> Result<Vec<Traced>> {
     parse_traced(&String::from_utf8_lossy(&console)).with_context(name)
 }
 
-/// One chart has one title.
+/// Refuses a run that the first run's title does not fit.
 fn belongs(first: &RunLine, next: &RunLine) -> Result<()> {
-    let what = |run: &RunLine| {
+    let title = |run: &RunLine| {
         let context = &run.context;
         format!(
             "{} on {}, SMP={} TIMING={} SCALE={}",
             context.app, context.arch, context.smp, run.timing, run.scale
         )
     };
-    let (expected, found) = (what(first), what(next));
+    let (expected, found) = (title(first), title(next));
     if expected != found {
         bail!("expected {expected}, as in the first file, found {found}");
     }

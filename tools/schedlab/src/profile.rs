@@ -1,5 +1,5 @@
-//! `schedlab profile`: what PBG has recorded of a program. The format and its
-//! rules are the library's; here is what people see and ask for.
+//! `schedlab profile`: PBG's profiles of programs. The library defines the format and its rules; here
+//! are the commands for people.
 
 mod diff;
 mod edit;
@@ -11,7 +11,7 @@ mod quantity;
 mod show;
 mod variation;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use axsched_ext::pbg::stored::{self, Architecture, Expected, Timing};
 
 use crate::{
@@ -39,41 +39,37 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
         cli::Timing::Real => Timing::Real,
     });
     let place = args.file.display();
-    let source = match examine(&args.file)? {
+    let examined = examine(&args.file)?.and_then(|source| {
+        let header = &source.profile.header;
+        // A property without an option is as expected.
+        let expected = Expected {
+            architecture: arch.unwrap_or(header.architecture),
+            program_hash: args.program.unwrap_or(header.program.hash),
+            timing: timing.unwrap_or(header.timing),
+        };
+        stored::check(&source.profile, &expected)?;
+        let (expected, found) = (args.smp.unwrap_or(header.cpus), header.cpus);
+        ensure!(
+            expected == found,
+            "expected a profile of {expected} CPU(s), found one of {found}"
+        );
+        Ok(source)
+    });
+    let source = match examined {
         Ok(source) => source,
         Err(bad) => {
             print_line(format_args!("{place}: bad: {bad}"))?;
             return Ok(Verdict::Bad);
         }
     };
-    // What was not asked for is as expected.
-    let header = &source.profile.header;
-    let expected = Expected {
-        architecture: arch.unwrap_or(header.architecture),
-        program_hash: args.program.unwrap_or(header.program.hash),
-        timing: timing.unwrap_or(header.timing),
-    };
-    if let Err(mismatch) = stored::check(&source.profile, &expected) {
-        print_line(format_args!("{place}: bad: {mismatch}"))?;
-        return Ok(Verdict::Bad);
-    }
-    if let Some(cpus) = args.smp.filter(|cpus| *cpus != header.cpus) {
-        print_line(format_args!(
-            "{place}: bad: expected a profile of {cpus} CPU(s), found one of {}",
-            header.cpus
-        ))?;
-        return Ok(Verdict::Bad);
-    }
-    let console = if source.is_console {
-        ", in a console log"
-    } else {
-        ""
+    let (title, bytes) = (title(&source.profile), source.bytes);
+    let version = source.profile.version();
+    let console = match source.is_console {
+        true => ", in a console log",
+        false => "",
     };
     print_line(format_args!(
-        "{place}: good: {}; version {}, {} bytes{console}",
-        title(&source.profile),
-        source.profile.version(),
-        source.bytes
+        "{place}: good: {title}; version {version}, {bytes} bytes{console}"
     ))?;
     Ok(Verdict::Good)
 }
@@ -101,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// A task of one run, in counts.
+    /// Returns a task of one run, in counts.
     pub fn task(place: Place, key: TaskKey, label: Option<&str>, counts: [u64; 3]) -> StoredTask {
         let [run, ready, blocked] = counts.map(Figure::once);
         StoredTask {
@@ -130,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Two children of the root, the second with a label and a child. 1 count is 1 ns.
+    /// Returns two children of the root, the second with a label and a child. 1 count is 1 ns.
     pub fn sample() -> StoredProfile {
         let root = |ordinal| Place::Root { ordinal };
         let below = Place::Child {

@@ -1,16 +1,16 @@
 //! Result lines: from what a guest printed to phases with their tasks.
 //!
-//! What a line says is the contract's ([`sched_tests_results`]). Here lines are found, put
-//! together and checked against one another. `SCHED-TASK` and `SCHED-RUN` lines make a cell;
-//! a `SCHED-PBG` line may stand among them, and a `SCHED-TRACE` line is no figure and
-//! belongs to none.
+//! The contract ([`sched_tests_results`]) defines the lines. Here lines are found, put together
+//! and checked against one another. `SCHED-TASK` and `SCHED-RUN` lines make a cell; a `SCHED-PBG`
+//! line may stand among them. A `SCHED-TRACE` line is no figure and belongs to no cell.
 //!
 //! A cell may have been booted at several phases of the timer tick, or several times in real
-//! time, where no two boots are the same. The lines of one boot follow those of another after
-//! an empty line: in the order of their tick phases, or of the boots.
+//! time, where no two boots are the same. An empty line separates the lines of two boots. Boots
+//! are in the order of their tick phases, or of time.
 
-use std::{collections::HashSet, fmt};
+use std::{collections::HashSet, fmt::Display};
 
+use anyhow::{Result, bail};
 use sched_tests_results::{
     Context, Kind, PbgLine, ResultLine, RunLine, TaskLine, TickPhase, TraceLine,
 };
@@ -26,30 +26,30 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// `run`, `measure` or `replay`.
-    /// As a guest prints it.
+    /// Returns its lines as a guest prints them.
     pub fn lines(&self) -> String {
         let tasks = self.tasks.iter().map(ResultLine::to_line);
         let lines = tasks.chain([self.run.to_line()]);
         lines.map(|line| line + "\n").collect()
     }
 
+    /// Returns `run`, `measure` or `replay`.
     pub fn name(&self) -> &str {
         &self.run.context.phase
     }
 }
 
-/// All that one boot had to say: at least one phase, all of one cell.
+/// All result lines of one boot: at least one phase, all of one cell.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub phases: Vec<Phase>,
-    /// What became of PBG's profile, where that was kept: a line for each replay and each
-    /// profile that was refused.
+    /// A line for each replay of a PBG profile, and for each profile that was refused, if such
+    /// lines were kept.
     pub profiles: Vec<PbgLine>,
 }
 
 impl Outcome {
-    /// What holds for all phases, and the last one's totals.
+    /// Returns the totals of the last phase, which also say what holds for all phases.
     pub fn last(&self) -> &RunLine {
         &self
             .phases
@@ -58,24 +58,24 @@ impl Outcome {
             .run
     }
 
-    /// `measure replay`.
+    /// Returns the names of its phases, as `measure replay`.
     pub fn phase_names(&self) -> String {
         let names = self.phases.iter().map(Phase::name);
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// Where in a tick its phases started, if that was set.
+    /// Returns the point in a tick at which its phases started, if that was set.
     pub fn tick_phase(&self) -> Option<TickPhase> {
         self.last().tick_phase
     }
 
-    /// Whether its time is the host's, and so another in every boot.
+    /// Returns true if its time is the host's, which differs from boot to boot.
     pub fn is_real(&self) -> bool {
         self.last().timing == REAL
     }
 
-    /// Whether PBG's plan was followed by all and to its end: every planned task came, none
-    /// that was not planned, none went its own way, and the plan was not given up.
+    /// Returns true if all tasks followed PBG's plan to its end: every planned task came, no other
+    /// task came, no task diverged, and the plan was not given up.
     pub fn is_followed(&self) -> bool {
         let whole = |line: &PbgLine| match line {
             PbgLine::Refused(_) => false,
@@ -88,53 +88,47 @@ impl Outcome {
     }
 }
 
-/// What was wrong, where.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// The number of the line, counted from 1.
-    pub line: usize,
-    pub expected: String,
-    pub found: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: expected {}, found {}",
-            self.line, self.expected, self.found
-        )
-    }
-}
-
-impl std::error::Error for ParseError {}
-
-/// The figures' lines among what a guest printed.
+/// Returns the lines of a console that are figures.
 pub fn result_lines(console: &[String]) -> Vec<String> {
     let is_result = |line: &&String| split(line).is_some();
     console.iter().filter(is_result).cloned().collect()
 }
 
-/// The same, and what became of profiles.
+/// Returns the lines of a console that are figures or say how PBG used a profile.
 pub fn result_and_profile_lines(console: &[String]) -> Vec<String> {
     let is_kept =
         |line: &&String| split(line).is_some() || matches!(Kind::split(line), Some((Kind::Pbg, _)));
     console.iter().filter(is_kept).cloned().collect()
 }
 
-/// The kind and the JSON of a line with figures of a cell.
+/// Returns the kind and the JSON of a line, if it holds figures of a cell.
 pub fn split(line: &str) -> Option<(Kind, &str)> {
     Kind::split(line).filter(|(kind, _)| matches!(kind, Kind::Task | Kind::Run))
 }
 
+/// Separates a console into figures, and its other result lines with their numbers. In the text of
+/// the figures each other line is empty, so that line numbers are those of the console.
+pub fn separate(console: &str) -> (String, Vec<(usize, Kind, &str)>) {
+    let (mut figures, mut others) = (String::new(), Vec::new());
+    for (number, line) in (1..).zip(console.lines()) {
+        if split(line).is_some() {
+            figures += line;
+        } else if let Some((kind, json)) = Kind::split(line) {
+            others.push((number, kind, json));
+        }
+        figures.push('\n');
+    }
+    (figures, others)
+}
+
 /// Reads the lines of one boot and checks that they belong together.
-pub fn parse(text: &str) -> Result<Outcome, ParseError> {
+pub fn parse(text: &str) -> Result<Outcome> {
     parse_boot(&numbered(text))
 }
 
 /// Reads a cell: the lines of each boot, at least one. All boots are of the same cell
 /// and have the same phases; in counted time each has a tick phase of its own.
-pub fn parse_boots(text: &str) -> Result<Vec<Outcome>, ParseError> {
+pub fn parse_boots(text: &str) -> Result<Vec<Outcome>> {
     let lines = numbered(text);
     let mut outcomes: Vec<Outcome> = Vec::new();
     for lines in lines
@@ -143,38 +137,28 @@ pub fn parse_boots(text: &str) -> Result<Vec<Outcome>, ParseError> {
     {
         let next = parse_boot(lines)?;
         if let (Some(first), Some(before)) = (outcomes.first(), outcomes.last()) {
-            follows(lines[0].0, first, before, &next)?;
+            check_order(lines[0].0, first, before, &next)?;
         }
         outcomes.push(next);
     }
     if outcomes.is_empty() {
-        outcomes.push(parse_boot(&lines)?); // which says that there is nothing
+        outcomes.push(parse_boot(&lines)?); // an error, as there are no lines
     }
     Ok(outcomes)
 }
 
-/// Whether a boot can stand after another in a cell.
-fn follows(
-    line: usize,
-    first: &Outcome,
-    before: &Outcome,
-    next: &Outcome,
-) -> Result<(), ParseError> {
+/// Refuses a boot that cannot stand after `before` in a cell.
+fn check_order(line: usize, first: &Outcome, before: &Outcome, next: &Outcome) -> Result<()> {
     same_cell(line, first.last(), next.last())?;
     same(line, "phases", &first.phase_names(), &next.phase_names())?;
     match (before.tick_phase(), next.tick_phase()) {
         (None, None) if first.is_real() => Ok(()),
         (Some(before), Some(next)) if before < next => Ok(()),
-        (Some(before), next) => Err(error(
-            line,
-            &format!("a tick_phase beyond {before}"),
-            next.map_or("none".into(), |next| next.to_string()),
-        )),
-        (None, _) => Err(error(
-            line,
-            "one boot, as it has no tick_phase",
-            "another".into(),
-        )),
+        (Some(before), next) => {
+            let found = next.map_or("none".into(), |next| next.to_string());
+            refuse(line, format_args!("a tick_phase beyond {before}"), found)
+        }
+        (None, _) => refuse(line, "one boot, as it has no tick_phase", "another"),
     }
 }
 
@@ -182,7 +166,7 @@ fn numbered(text: &str) -> Vec<(usize, &str)> {
     (1..).zip(text.lines()).collect()
 }
 
-fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
+fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome> {
     let mut tasks: Vec<(usize, TaskLine)> = Vec::new();
     let mut phases: Vec<Phase> = Vec::new();
     let mut runs: Vec<(usize, RunLine)> = Vec::new();
@@ -194,17 +178,14 @@ fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
             Some((Kind::Task, text)) => tasks.push((line, json(line, text)?)),
             Some((Kind::Run, text)) => runs.push((line, json(line, text)?)),
             Some((Kind::Pbg, text)) => profiles.push(json(line, text)?),
-            _ => return Err(error(line, "SCHED-TASK {…} or SCHED-RUN {…}", quote(text))),
+            _ => return refuse(line, "SCHED-TASK {…} or SCHED-RUN {…}", quote(text)),
         }
     }
     for (line, run) in runs {
         let name = &run.context.phase;
         if phases.iter().any(|phase| phase.name() == name) {
-            return Err(error(
-                line,
-                "one SCHED-RUN line per phase",
-                format!("another for phase `{name}`"),
-            ));
+            let found = format_args!("another for phase `{name}`");
+            return refuse(line, "one SCHED-RUN line per phase", found);
         }
         let first = phases.first().map_or(&run, |p| &p.run);
         same_cell(line, first, &run)?;
@@ -217,174 +198,138 @@ fn parse_boot(lines: &[(usize, &str)]) -> Result<Outcome, ParseError> {
         phases.push(phase(line, run, own)?);
     }
     if let Some((line, task)) = tasks.first() {
-        return Err(error(
-            *line,
-            "a SCHED-RUN line for each phase",
-            format!("none for phase `{}`", task.context.phase),
-        ));
+        let found = format_args!("none for phase `{}`", task.context.phase);
+        return refuse(*line, "a SCHED-RUN line for each phase", found);
     }
     if phases.is_empty() {
-        return Err(error(last, "a SCHED-RUN line", "none".into()));
+        return refuse(last, "a SCHED-RUN line", "none");
     }
     Ok(Outcome { phases, profiles })
 }
 
-/// Reads what a guest printed in one boot that was traced: each phase, with the trace
-/// of each of its tasks, in their order.
-pub fn parse_traced(console: &str) -> Result<Vec<(Phase, Vec<TraceLine>)>, ParseError> {
-    // What is no result is an empty line, so that the numbers are those of the file.
-    let mut results = String::new();
+/// A phase, and the trace of each of its tasks in their order.
+pub type Traced = (Phase, Vec<TraceLine>);
+
+/// Reads the console of one boot that was traced.
+pub fn parse_traced(console: &str) -> Result<Vec<Traced>> {
+    let (figures, others) = separate(console);
     let mut traces: Vec<(usize, TraceLine)> = Vec::new();
-    for (line, text) in (1..).zip(console.lines()) {
-        if split(text).is_some() {
-            results += text;
-        } else if let Some((Kind::Trace, text)) = Kind::split(text) {
+    for (line, kind, text) in others {
+        if kind == Kind::Trace {
             traces.push((line, json(line, text)?));
         }
-        results.push('\n');
     }
-    let outcome = parse(&results)?;
     let mut phases = Vec::new();
-    for phase in outcome.phases {
+    for phase in parse(&figures)?.phases {
         let mut own = Vec::new();
         for task in &phase.tasks {
             let name = phase.name();
             let is_its = |t: &TraceLine| t.context.phase == name && t.task == task.task;
             let Some(i) = traces.iter().position(|(_, trace)| is_its(trace)) else {
-                let expected = format!(
+                let expected = format_args!(
                     "a SCHED-TRACE line for task `{}` in phase `{name}` (`make run TRACE=y` prints them)",
                     task.task
                 );
-                return Err(error(
-                    console.lines().count().max(1),
-                    &expected,
-                    "none".into(),
-                ));
+                return refuse(console.lines().count().max(1), expected, "none");
             };
             let (line, trace) = traces.remove(i);
-            traced(line, &trace, task)?;
+            check_trace(line, &trace, task)?;
             own.push(trace);
         }
         phases.push((phase, own));
     }
     if let Some((line, trace)) = traces.first() {
-        let found = format!(
-            "another for task `{}` in phase `{}`",
-            trace.task, trace.context.phase
-        );
-        return Err(error(
-            *line,
-            "one SCHED-TRACE line per task and phase",
-            found,
-        ));
+        let (task, phase) = (&trace.task, &trace.context.phase);
+        let found = format_args!("another for task `{task}` in phase `{phase}`");
+        return refuse(*line, "one SCHED-TRACE line per task and phase", found);
     }
     Ok(phases)
 }
 
-/// Whether a trace can be that of this task: no time is lost in it.
-fn traced(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<(), ParseError> {
+/// Refuses a trace that is not of this task, or whose bins lack some of the task's time.
+fn check_trace(line: usize, trace: &TraceLine, task: &TaskLine) -> Result<()> {
     same_context(line, &task.context, &trace.context)?;
     if trace.bin_ns == 0 {
-        return Err(error(line, "bins wider than 0 ns", "0".into()));
+        return refuse(line, "bins wider than 0 ns", 0);
     }
     let sum: u128 = trace.run_ns.iter().copied().map(u128::from).sum();
     if sum != u128::from(task.run_ns) {
-        let expected = format!("bins with {} ns, as the task's run_ns says", task.run_ns);
-        return Err(error(line, &expected, sum.to_string()));
+        let expected = format_args!("bins with {} ns, as the task's run_ns says", task.run_ns);
+        return refuse(line, expected, sum);
     }
     let bins = trace.run_ns.len().max(trace.blocked_ns.len()) as u64;
     if bins.checked_mul(trace.bin_ns).is_none() {
-        return Err(error(
+        return refuse(
             line,
             "bins of less than 2^64 ns",
-            format!("{bins} bins"),
-        ));
+            format_args!("{bins} bins"),
+        );
     }
     Ok(())
 }
 
-/// The phase of a `SCHED-RUN` line, from its own tasks.
-fn phase(line: usize, run: RunLine, tasks: Vec<(usize, TaskLine)>) -> Result<Phase, ParseError> {
+/// Returns the phase of a `SCHED-RUN` line with its own tasks.
+fn phase(line: usize, run: RunLine, tasks: Vec<(usize, TaskLine)>) -> Result<Phase> {
     let mut names = HashSet::new();
     for (line, task) in &tasks {
         same_context(*line, &run.context, &task.context)?;
         if !names.insert(task.task.clone()) {
-            return Err(error(
-                *line,
-                "one line per task and phase",
-                format!("another for task `{}`", task.task),
-            ));
+            let found = format_args!("another for task `{}`", task.task);
+            return refuse(*line, "one line per task and phase", found);
         }
     }
     if tasks.len() != run.tasks {
-        let expected = format!(
-            "{} SCHED-TASK lines for phase `{}`",
-            run.tasks, run.context.phase
-        );
-        return Err(error(line, &expected, tasks.len().to_string()));
+        let (tasks, phase) = (run.tasks, &run.context.phase);
+        let expected = format_args!("{tasks} SCHED-TASK lines for phase `{phase}`");
+        return refuse(line, expected, names.len());
     }
     let tasks = tasks.into_iter().map(|(_, task)| task).collect();
     Ok(Phase { tasks, run })
 }
 
-fn json<T: ResultLine>(line: usize, text: &str) -> Result<T, ParseError> {
-    T::from_json(text).map_err(|why| {
-        error(
-            line,
-            &format!("the keys of a result line ({why})"),
-            quote(text),
-        )
+fn json<T: ResultLine>(line: usize, text: &str) -> Result<T> {
+    T::from_json(text).or_else(|why| {
+        let expected = format_args!("the keys of a result line ({why})");
+        refuse(line, expected, quote(text))
     })
 }
 
-/// Whether two phases are of the same cell in the same setting.
-fn same_cell(line: usize, first: &RunLine, run: &RunLine) -> Result<(), ParseError> {
+/// Refuses two phases that are not of the same cell in the same setting.
+fn same_cell(line: usize, first: &RunLine, run: &RunLine) -> Result<()> {
     same_context(line, &first.context, &run.context)?;
     same(line, "timing", &first.timing, &run.timing)?;
     same(line, "scale", &first.scale, &run.scale)
 }
 
-/// Whether two lines are of the same cell, whichever their phases.
-fn same_context(line: usize, first: &Context, next: &Context) -> Result<(), ParseError> {
+/// Refuses two lines that are not of the same cell; their phases may differ.
+fn same_context(line: usize, first: &Context, next: &Context) -> Result<()> {
     same(line, "app", &first.app, &next.app)?;
     same(line, "arch", &first.arch, &next.arch)?;
     same(line, "sched", &first.sched, &next.sched)?;
     same(line, "smp", &first.smp, &next.smp)
 }
 
-fn same<T: PartialEq + fmt::Display>(
-    line: usize,
-    key: &str,
-    expected: &T,
-    found: &T,
-) -> Result<(), ParseError> {
+fn same<T: PartialEq + Display>(line: usize, key: &str, expected: &T, found: &T) -> Result<()> {
     if expected == found {
         return Ok(());
     }
-    Err(error(
-        line,
-        &format!("{key} `{expected}`"),
-        format!("`{found}`"),
-    ))
+    let [expected, found] = [expected, found].map(|value| format!("`{value}`"));
+    refuse(line, format_args!("{key} {expected}"), found)
 }
 
-fn error(line: usize, expected: &str, found: String) -> ParseError {
-    ParseError {
-        line,
-        expected: expected.to_owned(),
-        found,
-    }
+/// Returns the error of a line, with its number counted from 1.
+fn refuse<T>(line: usize, expected: impl Display, found: impl Display) -> Result<T> {
+    bail!("{line}: expected {expected}, found {found}")
 }
 
-/// The beginning of a line, for an error that must stay one line itself.
+/// Returns the beginning of a line, for an error that must stay one line itself.
 fn quote(text: &str) -> String {
     const ENOUGH: usize = 60;
     let visible = |c: char| if c.is_control() { '·' } else { c };
     let start: String = text.chars().take(ENOUGH).map(visible).collect();
-    let more = if text.chars().nth(ENOUGH).is_some() {
-        "…"
-    } else {
-        ""
+    let more = match text.chars().nth(ENOUGH) {
+        Some(_) => "…",
+        None => "",
     };
     format!("`{start}{more}`")
 }
@@ -394,7 +339,7 @@ pub mod tests {
     use sched_tests_results::{Followed, Refused};
 
     use super::*;
-    use crate::testing::{assert_begins, assert_has};
+    use crate::testing::{assert_golden, assert_has};
 
     fn context(app: &str, sched: &str, phase: &str) -> Context {
         Context {
@@ -406,7 +351,7 @@ pub mod tests {
         }
     }
 
-    /// The lines of a phase with this average turnaround: `long` has twice that, `short` none.
+    /// Returns the lines of a phase with this average turnaround: `long` has twice that, `short` none.
     fn sample_phase(context: &Context, avg: u64) -> (Vec<TaskLine>, RunLine) {
         let task = |(name, turnaround): (&str, u64)| TaskLine {
             context: context.clone(),
@@ -443,13 +388,13 @@ pub mod tests {
             .collect()
     }
 
-    /// A cell with one phase for each of the given average turnarounds.
+    /// Returns a cell with one phase for each of the given average turnarounds.
     pub fn sample(app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
         let phase = |(phase, avg): &(&str, u64)| sample_phase(&context(app, sched, phase), *avg);
         phases.iter().map(phase).map(text_of).collect()
     }
 
-    /// One boot of a cell at a tick phase, with an account that closes: 1 % is main's.
+    /// Returns one boot of a cell at a tick phase, with an account that closes: 1 % is main's.
     pub fn sample_at(tick_phase: u16, app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
         let phase = |(phase, avg): &(&str, u64)| {
             let (tasks, run) = sample_phase(&context(app, sched, phase), *avg);
@@ -468,11 +413,21 @@ pub mod tests {
         phases.iter().map(phase).map(text_of).collect()
     }
 
+    /// Returns the errors of texts, each after what is wrong with it.
+    fn errors<T>(read: fn(&str) -> Result<T>, wrong: &[(&str, String)]) -> String {
+        let error = |(what, text): &(&str, String)| match read(text) {
+            Ok(_) => format!("{what}: no error\n"),
+            Err(error) => format!("{what}: {error}\n"),
+        };
+        wrong.iter().map(error).collect()
+    }
+
     #[test]
     fn boots_at_several_tick_phases_are_one_cell() {
-        let boots = |texts: &[String]| parse_boots(&texts.join("\n"));
         let at = |tick_phase, avg| sample_at(tick_phase, "realtime", "rr", &[("run", avg)]);
-        let cell = boots(&[at(0, 100), at(125, 300)]).unwrap();
+        let both = |one: &String, other: &String| format!("{one}\n{other}");
+        let (first, second) = (at(0, 100), at(125, 300));
+        let cell = parse_boots(&both(&first, &second)).unwrap();
         let found: Vec<_> = cell
             .iter()
             .map(|boot| (boot.tick_phase().map(u16::from), boot.last().makespan_ns))
@@ -480,61 +435,51 @@ pub mod tests {
         assert_eq!(found, [(Some(0), 100), (Some(125), 300)]);
         assert_eq!(cell[1].last().main_run_ns, Some(3));
 
-        let fails = |texts: &[String]| boots(texts).unwrap_err().to_string();
-        assert_eq!(
-            fails(&[at(125, 100), at(125, 100)]),
-            "5: expected a tick_phase beyond 125, found 125"
-        );
-        assert_eq!(
-            fails(&[at(0, 100), sample("realtime", "rr", &[("run", 100)])]),
-            "5: expected a tick_phase beyond 0, found none"
-        );
         let old = sample("realtime", "rr", &[("run", 100)]);
-        assert_eq!(
-            fails(&[old.clone(), old]),
-            "5: expected one boot, as it has no tick_phase, found another"
-        );
-        assert_eq!(
-            fails(&[at(0, 100), sample_at(9, "yield", "rr", &[("run", 100)])]),
-            "5: expected app `realtime`, found `yield`"
-        );
-        assert_eq!(
-            fails(&[
-                at(0, 100),
-                sample_at(9, "realtime", "rr", &[("replay", 100)])
-            ]),
-            "5: expected phases `run`, found `replay`"
-        );
-        assert_eq!(fails(&[]), "1: expected a SCHED-RUN line, found none");
-        // A place in the file, not in the boot.
-        let bad = at(125, 100).replace("SCHED-RUN", "SCHED-RAN");
-        assert_begins(fails(&[at(0, 100), bad]), "7: expected SCHED-TASK");
-        assert_has(
-            fails(&[at(0, 100).replace(r#""tick_phase":0"#, r#""tick_phase":1000"#)]),
-            "a tick phase is 0 to 999, not 1000",
-        );
+        let wrong = [
+            ("the same tick phase", both(&second, &second)),
+            ("a second boot without one", both(&first, &old)),
+            ("two boots without one", both(&old, &old)),
+            (
+                "another app",
+                both(&first, &sample_at(9, "yield", "rr", &[("run", 100)])),
+            ),
+            (
+                "other phases",
+                both(&first, &sample_at(9, "realtime", "rr", &[("replay", 100)])),
+            ),
+            ("no boot", String::new()),
+            (
+                "a line of the second boot",
+                both(&first, &second.replace("SCHED-RUN", "SCHED-RAN")),
+            ),
+            (
+                "a tick phase beyond the tick",
+                first.replace(r#""tick_phase":0"#, r#""tick_phase":1000"#),
+            ),
+        ];
+        assert_golden("record-boots.txt", &errors(parse_boots, &wrong));
     }
 
     #[test]
-    fn in_real_time_boots_stand_in_their_order_with_what_became_of_the_profile() {
+    fn boots_in_real_time_say_whether_the_plan_was_followed() {
         let boot = |avg| sample("realtime", "pbg", &[("run", avg)]).replace("icount", "real");
-        let followed = Followed {
-            planned: 5,
-            matched: 5,
-            ..Followed::default()
-        };
-        let with = |change: &dyn Fn(&mut Followed)| {
-            let mut followed = followed.clone();
+        let followed = |change: &dyn Fn(&mut Followed)| {
+            let mut followed = Followed {
+                planned: 5,
+                matched: 5,
+                ..Followed::default()
+            };
             change(&mut followed);
             boot(100) + &PbgLine::Followed(followed).to_line() + "\n"
         };
         let refused = boot(100) + &PbgLine::Refused(Refused::default()).to_line() + "\n";
         let boots = [
-            with(&|_| {}),
-            with(&|f| (f.matched, f.missing) = (4, 1)),
-            with(&|f| (f.unplanned, f.diverged) = (1, 1)),
-            with(&|f| (f.demoted, f.diverged) = (1, 1)),
-            with(&|f| f.dropped = true),
+            followed(&|_| {}),
+            followed(&|f| (f.matched, f.missing) = (4, 1)),
+            followed(&|f| (f.unplanned, f.diverged) = (1, 1)),
+            followed(&|f| (f.demoted, f.diverged) = (1, 1)),
+            followed(&|f| f.dropped = true),
             refused,
             boot(100),
         ];
@@ -547,7 +492,7 @@ pub mod tests {
         assert_has(fails.to_string(), "expected one boot");
     }
 
-    /// The same, traced, as a console has it: `long` is on the CPU all the time.
+    /// Returns the console of a traced [`sample`]: `long` is on the CPU all the time.
     pub fn traced_sample(app: &str, sched: &str, phases: &[(&str, u64)]) -> String {
         let mut console = "SeaBIOS\r\n".to_owned();
         for (phase, avg) in phases {
@@ -569,121 +514,81 @@ pub mod tests {
     fn traces_come_with_their_tasks() {
         let console = traced_sample("realtime", "pbg", &[("measure", 200), ("replay", 100)]);
         let phases = parse_traced(&console).unwrap();
-        let what = |(phase, traces): &(Phase, Vec<TraceLine>)| {
+        let found = phases.iter().map(|(phase, traces)| {
             let bins: Vec<_> = traces.iter().map(|t| t.run_ns.len()).collect();
-            (phase.name().to_owned(), traces[0].task.clone(), bins)
-        };
-        assert_eq!(
-            phases.iter().map(what).collect::<Vec<_>>(),
-            [
-                ("measure".to_owned(), "long".to_owned(), vec![8, 0]),
-                ("replay".to_owned(), "long".to_owned(), vec![4, 0])
-            ]
-        );
+            (phase.name(), traces[0].task.as_str(), bins)
+        });
+        let expected = [
+            ("measure", "long", vec![8, 0]),
+            ("replay", "long", vec![4, 0]),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn a_trace_that_cannot_be_is_refused_where_it_is() {
+    fn wrong_traces_are_refused_with_their_line() {
         let good = traced_sample("realtime", "rr", &[("run", 100)]);
-        let fails = |text: &str| parse_traced(text).unwrap_err().to_string();
-        assert_eq!(
-            fails(&good.replace("50,50]", "50,49]")),
-            "2: expected bins with 200 ns, as the task's run_ns says, found 199"
-        );
-        assert_eq!(
-            fails(&good.replacen("SCHED-TRACE", "SCHED-TRICK", 1)),
-            "6: expected a SCHED-TRACE line for task `long` in phase `run` (`make run TRACE=y` prints them), found none"
-        );
         let third = good.lines().nth(2).unwrap();
-        assert_eq!(
-            fails(&format!("{good}{third}\n")),
-            "7: expected one SCHED-TRACE line per task and phase, found another for task `short` in phase `run`"
-        );
-        assert_eq!(
-            fails(&good.replacen("x86_64", "riscv64", 1)),
-            "2: expected arch `x86_64`, found `riscv64`"
-        );
-        assert_eq!(
-            fails(&good.replacen("\"bin_ns\":50", "\"bin_ns\":0", 1)),
-            "2: expected bins wider than 0 ns, found 0"
-        );
-        assert_begins(
-            fails(&good.replacen("\"bin_ns\":50,", "", 1)),
-            "2: expected the keys",
-        );
-        assert_begins(
-            fails(&good.replace("\"makespan_ns\":100,", "")),
-            "6: expected the keys",
-        );
+        let wrong = [
+            ("less time", good.replace("50,50]", "50,49]")),
+            (
+                "no trace of a task",
+                good.replacen("SCHED-TRACE", "SCHED-TRICK", 1),
+            ),
+            ("two traces of a task", format!("{good}{third}\n")),
+            ("another machine", good.replacen("x86_64", "riscv64", 1)),
+            (
+                "empty bins",
+                good.replacen("\"bin_ns\":50", "\"bin_ns\":0", 1),
+            ),
+            (
+                "a trace lacks a key",
+                good.replacen("\"bin_ns\":50,", "", 1),
+            ),
+            (
+                "a run lacks a key",
+                good.replace("\"makespan_ns\":100,", ""),
+            ),
+        ];
+        assert_golden("record-traces.txt", &errors(parse_traced, &wrong));
     }
 
     #[test]
-    fn phases_come_with_their_tasks_in_order() {
-        let outcome = parse(&sample(
-            "realtime",
-            "pbg",
-            &[("measure", 200), ("replay", 100)],
-        ))
-        .unwrap();
+    fn phases_come_with_their_tasks_and_added_keys_are_let_through() {
+        let text = sample("realtime", "pbg", &[("measure", 200), ("replay", 100)])
+            .replace(r#""yields":50"#, r#""yields":50,"new":{"x":[1]}"#)
+            .replace(r#""pass""#, r#""ns_per_yield":162.5,"pass""#);
+        let outcome = parse(&text).unwrap();
         assert_eq!(outcome.phases.len(), 2);
         let replay = &outcome.phases[1];
         assert_eq!(replay.name(), "replay");
         assert_eq!(replay.run.avg_turnaround_ns, 100);
+        assert_eq!(outcome.last().ns_per_yield, Some(162.5));
         let names: Vec<_> = replay.tasks.iter().map(|t| t.task.as_str()).collect();
         assert_eq!(names, ["long", "short"]);
         assert_eq!(replay.tasks[0].groups, None);
+        let text = text.replace(r#""new""#, r#""groups":11,"new""#);
+        assert_eq!(parse(&text).unwrap().phases[0].tasks[1].groups, Some(11));
     }
 
     #[test]
-    fn added_keys_are_let_through_and_known_ones_read() {
-        let text = sample("yield", "rr", &[("run", 100)])
-            .replace(
-                r#""yields":50"#,
-                r#""yields":50,"groups":11,"new":{"x":[1]}"#,
-            )
-            .replace(r#""pass""#, r#""ns_per_yield":162.5,"pass""#);
-        let outcome = parse(&text).unwrap();
-        assert_eq!(outcome.phases[0].tasks[1].groups, Some(11));
-        assert_eq!(outcome.last().ns_per_yield, Some(162.5));
-    }
-
-    #[test]
-    fn errors_name_line_expectation_and_finding() {
+    fn wrong_figures_are_refused_with_their_line() {
         let good = sample("realtime", "rr", &[("run", 100)]);
-        let fails = |text: &str| parse(text).unwrap_err().to_string();
-        assert_eq!(
-            fails(&format!("{good}\nwhat is this\n")),
-            "5: expected SCHED-TASK {…} or SCHED-RUN {…}, found `what is this`"
-        );
-        assert_eq!(
-            fails(&good.replace(r#""makespan_ns":100,"#, "")),
-            format!(
-                "3: expected the keys of a result line (SCHED-RUN lacks `makespan_ns`), found `{}…`",
-                r#"{"app":"realtime","arch":"x86_64","smp":1,"sched":"rr","phas"#
-            )
-        );
-        assert_eq!(fails(""), "1: expected a SCHED-RUN line, found none");
-        let cut: String = good.lines().take(2).collect::<Vec<_>>().join("\n");
-        assert_eq!(
-            fails(&cut),
-            "1: expected a SCHED-RUN line for each phase, found none for phase `run`"
-        );
-        assert_eq!(
-            fails(&good.lines().skip(1).collect::<Vec<_>>().join("\n")),
-            "2: expected 2 SCHED-TASK lines for phase `run`, found 1"
-        );
-        assert_eq!(
-            fails(&good.replacen("x86_64", "riscv64", 1)),
-            "1: expected arch `x86_64`, found `riscv64`"
-        );
-        assert_eq!(
-            fails(&good.replace("short", "long")),
-            "2: expected one line per task and phase, found another for task `long`"
-        );
-        assert_eq!(
-            fails(&format!("{good}{}", good.lines().nth(2).unwrap())),
-            "4: expected one SCHED-RUN line per phase, found another for phase `run`"
-        );
+        let lines: Vec<_> = good.lines().collect();
+        let wrong = [
+            ("another line", format!("{good}\nwhat is this\n")),
+            (
+                "a key is missing",
+                good.replace(r#""makespan_ns":100,"#, ""),
+            ),
+            ("nothing", String::new()),
+            ("no run", lines[..2].join("\n")),
+            ("a task is missing", lines[1..].join("\n")),
+            ("another machine", good.replacen("x86_64", "riscv64", 1)),
+            ("a task twice", good.replace("short", "long")),
+            ("a run twice", format!("{good}{}", lines[2])),
+        ];
+        assert_golden("record-figures.txt", &errors(parse, &wrong));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! recordings and costs -> [`flavour`]s -> [`cells`] -> [`render`], and the tables and figures
 //! of [`compare`](crate::compare)
 //!
-//! The costs are those of the committed tables: what a yield takes is in `cost.csv`, what the
-//! instrument of the test programs takes in a switch follows from it and from `tables.csv`
+//! The costs are those of the committed tables. The time of a yield is in `cost.csv`. The time that
+//! the instrument of the test programs takes in a switch follows from it and from `tables.csv`
 //! ([`costs`]).
 
 mod cells;
@@ -28,8 +28,7 @@ use sched_tests_results::TickPhase;
 
 pub use cells::{MODEL, Play, feature};
 pub use cores::on_all_cores;
-pub use costs::Costs;
-pub use flavour::{Flavour, Flavours, TICK_NS, of_one_program, recording};
+pub use flavour::{Flavour, Flavours, TICK_NS};
 pub use watch::Watch;
 
 use crate::{
@@ -44,30 +43,25 @@ use crate::{
     store::{Store, write},
 };
 
-/// What is said if somebody presses Ctrl-C.
+/// Ends the line that reports Ctrl-C.
 pub const KEPT: &str = "what is done is kept";
 
 pub fn simulate(tree: &TreeArgs, args: &SimulateArgs) -> Result<Verdict> {
     let of = &args.played;
     let policies = chosen(&of.policy)?;
-    let source = &of.source;
-    let costs = Costs::read(&source.costs, &source.results)?;
     let changes = &args.changes.0;
-    let flavours = Flavours::read(source, of.cooperative.as_deref(), &costs)?.changed(changes)?;
-    let (cpus, sharing) = (of.cpus(), of.sharing());
+    let mut flavours = Flavours::read(&of.source)?;
+    flavours.change(changes)?;
+    let cpus = of.cpus();
     let cells = cpus
         .iter()
         .flat_map(|&cpus| policies.iter().map(move |&policy| (cpus, policy)));
-    let plays = cells.map(|(cpus, policy)| {
-        let of = flavours.of(policy);
-        Play::new(policy, cpus, source.scale, of, &costs, sharing)
-    });
+    let plays = cells.map(|(cpus, policy)| Play::new(policy, cpus, &flavours, of.balance));
     let played = Played {
         plays: plays.collect::<Result<_>>()?,
         cpus,
         changes,
-        preemptive: &flavours.preemptive,
-        cooperative: flavours.cooperative.as_ref(),
+        flavours: &flavours,
     };
     match args.seeds {
         Some(seeds) => played.by_seed(args, seeds),
@@ -75,18 +69,17 @@ pub fn simulate(tree: &TreeArgs, args: &SimulateArgs) -> Result<Verdict> {
     }
 }
 
-/// What is to be played.
+/// The cells that are played.
 struct Played<'a> {
     /// Those of the first number of CPUs, then those of the next.
     plays: Vec<Play<'a>>,
     cpus: Vec<usize>,
     changes: &'a [Change],
-    preemptive: &'a Flavour,
-    cooperative: Option<&'a Flavour>,
+    flavours: &'a Flavours,
 }
 
 impl Played<'_> {
-    /// Each cell at each phase of the tick.
+    /// Plays each cell at each phase of the tick.
     fn at_phases(&self, tree: &TreeArgs, args: &SimulateArgs) -> Result<Verdict> {
         let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
         let watch = Watch::new(self.plays.len() * phases.len())?;
@@ -98,14 +91,15 @@ impl Played<'_> {
         let mut all: Vec<(&Play, Results)> = Vec::new();
         for play in &self.plays {
             let done: Option<Vec<_>> = runs.by_ref().take(phases.len()).collect();
-            // A cell that is not at all phases is no cell.
+            // A cell that was not played at all phases is left out.
             let Some(done) = done else { break };
             let outcomes = done.into_iter().collect::<Result<_>>()?;
             all.push((play, play.results(outcomes)));
         }
         let tables = self.cpus.iter().filter_map(|&cpus| {
             let cells: Vec<_> = all.iter().filter(|(play, _)| play.cpus == cpus).collect();
-            (!cells.is_empty()).then(|| render::at_phases(&cells, self.preemptive, self.changes))
+            (!cells.is_empty())
+                .then(|| render::at_phases(&cells, &self.flavours.preemptive, self.changes))
         });
         print(tables.collect::<Vec<_>>().join("\n"))?;
         let results: Vec<Results> = all.into_iter().map(|(_, results)| results).collect();
@@ -135,7 +129,7 @@ impl Played<'_> {
         Ok(verdict(&watch))
     }
 
-    /// Each cell with each seed.
+    /// Plays each cell with each seed.
     fn by_seed(&self, args: &SimulateArgs, seeds: u64) -> Result<Verdict> {
         let spread = args.spread.expect("clap asks for it");
         let cells = self.plays.len();
@@ -145,7 +139,7 @@ impl Played<'_> {
         });
         watch.finish(KEPT);
         let mut of_cells: Vec<Vec<_>> = (0..cells).map(|_| Vec::new()).collect();
-        // A seed that not all cells have is none: they are compared with each other.
+        // A seed that not all cells have played is left out, as cells are compared.
         let whole = runs
             .chunks_exact(cells)
             .take_while(|row| row.iter().all(Option::is_some));
@@ -157,23 +151,22 @@ impl Played<'_> {
             return Ok(verdict(&watch));
         }
         let all: Vec<seeds::Cell> = self.plays.iter().zip(&of_cells).collect();
-        // As many of each number of CPUs, in their order.
+        // Each number of CPUs has as many cells, in the order of the numbers.
         let of_cpus = all.chunks(cells / self.cpus.len());
-        let tables =
-            of_cpus.map(|cells| seeds::table(cells, self.preemptive, spread, self.changes));
+        let tables = of_cpus
+            .map(|cells| seeds::table(cells, &self.flavours.preemptive, spread, self.changes));
         print(tables.collect::<Vec<_>>().join("\n"))?;
         print(self.legend(seeds::BY_SEED))?;
         if let Some(folder) = &args.out {
             let file = folder.join("seeds.csv");
-            write(&file, seeds::csv(&all, self.preemptive, spread)?)?;
+            write(&file, seeds::csv(&all, &self.flavours.preemptive, spread)?)?;
             note(format_args!("written: {}", file.display()));
         }
         Ok(verdict(&watch))
     }
 
     fn legend(&self, figures: &str) -> String {
-        let changed = !self.changes.is_empty();
-        render::legend(figures, changed, self.preemptive, self.cooperative)
+        render::legend(figures, !self.changes.is_empty(), self.flavours)
     }
 }
 
@@ -184,8 +177,8 @@ fn verdict(watch: &Watch) -> Verdict {
     }
 }
 
-/// What guests would have printed, in folders of results: of one CPU `results`, of more
-/// `results-smpN`.
+/// Writes the lines that guests would have printed into folders of results: `results` for one CPU,
+/// `results-smpN` for more.
 fn write_lines(folder: &Path, all: &[Results]) -> Result<()> {
     for results in all {
         let name = match results.outcomes[0].last().context.smp {
@@ -199,7 +192,7 @@ fn write_lines(folder: &Path, all: &[Results]) -> Result<()> {
     Ok(())
 }
 
-/// Those that were asked for, in the order of tables; all if none was.
+/// Returns the policies of these names in the order of tables, or all if there are no names.
 pub fn chosen(wanted: &[String]) -> Result<Vec<&'static Policy>> {
     for word in wanted {
         if Policy::named(&short(word)).is_none() {

@@ -1,9 +1,9 @@
-//! `schedlab soak`: boots the app soak under every policy, for so long or so often, and tells who did not
-//! get through.
+//! `schedlab soak`: boots the app soak under every policy, for a time or a number of times, and
+//! reports the boots that failed.
 //!
-//! One boot after the other: guests with several CPUs in real time would take the host's from each
-//! other. What a boot is told, its seed above all, goes to `scripts/qemu-run.sh` by the environment, as
-//! one image is booted with many seeds.
+//! Boots run one after the other: guests with several CPUs in real time would take the host's from
+//! each other. The orders of a boot, above all its seed, go to `scripts/qemu-run.sh` by the
+//! environment, as one image is booted with many seeds.
 
 mod summary;
 
@@ -13,11 +13,12 @@ use std::{
 };
 
 use anyhow::Result;
+use clap::ValueEnum;
 
 use crate::{
     Verdict,
     boot::{self, Children, Failure},
-    cli::{Planted, SoakArgs, TreeArgs},
+    cli::{SoakArgs, TreeArgs},
     output::{note, print, print_line},
     project::{App, Cell, Project},
     setting::Setting,
@@ -25,16 +26,17 @@ use crate::{
 };
 use summary::{Row, Summary};
 
-/// Seeds are 1 to this: with all boots' no more digits than an image has for them.
+/// The largest first seed. With those of all boots, seeds have no more digits than an image has room
+/// for.
 const SEEDS: u64 = 4_000_000_000;
 
-/// How long one of several boots is, if nobody says.
+/// The seconds of one boot, without `--minutes`.
 const SECONDS_OF_BOOTS: u64 = 3;
 
-/// What a guest takes beyond its time: its own boot, and a host that has other things to do.
+/// The seconds that a guest may take beyond its time, for its own boot and on a busy host.
 const MORE_SECONDS: u64 = 120;
 
-/// What a second of counted time may take, in seconds.
+/// The seconds that a second of counted time may take.
 const COUNTED_TAKES: u64 = 30;
 
 /// All boots of all cells.
@@ -48,7 +50,7 @@ struct Soak<'a> {
     seed: u64,
 }
 
-/// The app whose tasks they are.
+/// The app that is booted.
 const APP: &str = "apps/sched-tests/soak";
 
 pub fn soak(tree: &TreeArgs, args: &SoakArgs) -> Result<Verdict> {
@@ -75,7 +77,7 @@ pub fn soak(tree: &TreeArgs, args: &SoakArgs) -> Result<Verdict> {
             None => RandomState::new().hash_one("soak") % SEEDS + 1,
         },
     };
-    soak.says_what(cells.len())?;
+    soak.announce(cells.len())?;
 
     // All builds come first: time is the host's.
     let mut rows: Vec<Row> = Vec::new();
@@ -84,7 +86,7 @@ pub fn soak(tree: &TreeArgs, args: &SoakArgs) -> Result<Verdict> {
         if !children.stopped()
             && let Err(Failure::Bad { why, console }) = soak.make("build", cell, None)
         {
-            soak.says_failure(cell, None, &why, &console)?;
+            soak.report_failure(cell, None, &why, &console)?;
             row.failed += 1;
         }
         rows.push(row);
@@ -103,7 +105,7 @@ pub fn soak(tree: &TreeArgs, args: &SoakArgs) -> Result<Verdict> {
 }
 
 impl Soak<'_> {
-    fn says_what(&self, cells: usize) -> Result<()> {
+    fn announce(&self, cells: usize) -> Result<()> {
         let boots = match self.boots {
             1 => "one boot".to_owned(),
             boots => format!("{boots} boots"),
@@ -118,7 +120,7 @@ impl Soak<'_> {
         ))
     }
 
-    /// Boots a cell as often as it was asked for; goes on after one that failed.
+    /// Boots a cell the number of times that was asked for, also after a boot that failed.
     fn boots_of(&self, row: &mut Row) -> Result<()> {
         for boot in 0..self.boots {
             if self.children.stopped() {
@@ -145,15 +147,15 @@ impl Soak<'_> {
                 Err(Failure::Stopped) => return Ok(()),
                 Err(Failure::Bad { why, console }) => {
                     row.failed += 1;
-                    self.says_failure(&row.cell, Some(seed), &why, &console)?;
+                    self.report_failure(&row.cell, Some(seed), &why, &console)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The report of the guest, where the rest is, and how to see it once more.
-    fn says_failure(
+    /// Prints the report of the guest, the file with the rest, and the command that repeats it.
+    fn report_failure(
         &self,
         cell: &Cell,
         seed: Option<u64>,
@@ -180,7 +182,7 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// What make is told to boot a cell once with this seed.
+    /// Returns the words for make that boot a cell once with this seed.
     fn again(&self, cell: &Cell, seed: u64) -> String {
         let mut options = match self.args.minutes {
             Some(minutes) => format!("--minutes {minutes}"),
@@ -188,7 +190,8 @@ impl Soak<'_> {
         };
         options += &format!(" --seed {seed}");
         if let Some(planted) = self.args.plant {
-            let (planted, bound) = (planted.name(), self.args.bound);
+            let planted = planted.to_possible_value().expect("no fault is skipped");
+            let (planted, bound) = (planted.get_name(), self.args.bound);
             options += &format!(" --plant {planted} --bound {bound}");
         }
         let mut words = vec![format!("LAB='{options}'")];
@@ -211,7 +214,7 @@ impl Soak<'_> {
         variables
     }
 
-    /// What a make target printed, if it succeeded.
+    /// Runs a make target and returns what it printed.
     fn make(&self, goal: &str, cell: &Cell, seed: Option<u64>) -> Result<Vec<String>, Failure> {
         let usual = match self.setting.is_exact() {
             true => self.seconds * COUNTED_TAKES + MORE_SECONDS,
@@ -222,7 +225,7 @@ impl Soak<'_> {
         words.push(format!("TIMEOUT={}", self.args.timeout.unwrap_or(usual)));
         let mut make = self.project.make(&words);
         if let Some(seed) = seed {
-            let planted = self.args.plant.map_or(0, Planted::number);
+            let planted = self.args.plant.map_or(0, |planted| planted as u32);
             let orders = format!("{seed} {} {} {planted}", self.seconds, self.args.bound);
             make.env("SOAK_ORDERS", orders);
         }

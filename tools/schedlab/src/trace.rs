@@ -1,7 +1,7 @@
 //! `schedlab trace`: each switch of a run, for Perfetto and as a table.
 //!
 //! A console by way of [`guest`], or a recording that is played by way of [`model`], becomes
-//! [`timeline`]s: these become a file in [`perfetto`] with the messages of [`proto`], a table in
+//! [`timeline`]s. They become a file in [`perfetto`] with the messages of [`proto`], a table in
 //! [`sched`], or a chart in [`picture`]. Another source of switches is one more [`Input`].
 
 mod guest;
@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     Verdict,
-    cli::{SwitchesArgs, TraceArgs, TreeArgs},
+    cli::{TraceArgs, TreeArgs},
     gantt::{is_svg, write_chart},
     output::{note, print, print_line},
     record::Phase,
@@ -31,7 +31,7 @@ use crate::{
 use model::Plays;
 use timeline::Timeline;
 
-/// The end of the name of a file that Perfetto takes for one of its own.
+/// The extension of the files that Perfetto reads.
 const ENDING: &str = "perfetto-trace";
 
 /// The first byte of a profile, which no console begins with.
@@ -46,7 +46,7 @@ enum Input {
 }
 
 impl Input {
-    fn read(args: &SwitchesArgs) -> Result<Self> {
+    fn read(args: &TraceArgs) -> Result<Self> {
         let file = &args.played.source.recording;
         let name = || file.display().to_string();
         let bytes = fs::read(file).with_context(name)?;
@@ -64,7 +64,7 @@ impl Input {
         Ok(Self::Console(stem.into_owned(), phases))
     }
 
-    /// For each run the name of its file, without the ending.
+    /// Returns the name of each run's file, without the extension.
     fn names(&self) -> Vec<String> {
         match self {
             Self::Console(name, _) => vec![name.clone()],
@@ -82,29 +82,20 @@ impl Input {
             Self::Recording(plays) => Ok(vec![plays.play(plays.runs[run])?]),
         }
     }
-
-    fn has_one_number_of_cpus(&self) -> bool {
-        match self {
-            Self::Console(..) => true,
-            Self::Recording(plays) => plays.runs.iter().all(|run| run.cpus == plays.runs[0].cpus),
-        }
-    }
 }
 
 pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
     if let Some(chart) = &args.picture {
         is_svg(chart).context("--picture")?;
+        if args.played.cpus().len() > 1 {
+            bail!(
+                "--picture {}: several numbers of CPUs; expected one, as a picture has one",
+                chart.display()
+            );
+        }
     }
-    let mut input = Input::read(&args.switches)?;
+    let mut input = Input::read(args)?;
     let files = files(&input.names(), &args.out)?;
-    if let Some(chart) = &args.picture
-        && !input.has_one_number_of_cpus()
-    {
-        bail!(
-            "--picture {}: several numbers of CPUs; expected one, as a picture has one",
-            chart.display()
-        );
-    }
     let mut traced = Vec::new();
     for (run, file) in files.iter().enumerate() {
         let phases = input.phases(run)?;
@@ -118,7 +109,7 @@ pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
         }
         save(&timelines, file)?;
         if let Input::Recording(_) = input {
-            // Beside it, as a guest's console is.
+            // A guest's file has its console beside it as well.
             write(&file.with_extension("log"), lines)?;
         }
     }
@@ -128,7 +119,7 @@ pub fn trace(tree: &TreeArgs, args: &TraceArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Returns where the runs with these names go: into a folder, or one into a file.
+/// Returns the files of runs with these names: in the folder `out`, or `out` itself for one run.
 fn files(names: &[String], out: &Path) -> Result<Vec<PathBuf>> {
     if out.extension() != Some(OsStr::new(ENDING)) {
         let files = names

@@ -6,71 +6,53 @@
 
 mod common;
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
-use common::{Ended, Lab, assert_begins, assert_has, assert_lacks};
+use common::{Lab, assert_begins, assert_has, assert_lacks};
 
-fn folder(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
-}
+const RESULTS: &str = "#docs/results";
+const RECORDINGS: &str = "#tools/schedlab/tests/recordings";
 
-fn text(path: PathBuf) -> String {
-    path.to_str().expect("text").to_owned()
-}
-
-/// Runs `schedlab advise` on the recordings of a program, with these words after it.
-fn advise(app: &str, with_consoles: bool, more: &[&str]) -> Ended {
-    let recording = |end: &str| text(folder("tests/recordings").join(format!("{app}{end}")));
-    let results = |name: &str| text(folder("../../docs/results").join(name));
-    let mut words = vec!["advise".to_owned(), recording(".pbg")];
-    words.extend(["--cooperative".to_owned(), recording("-coop.pbg")]);
-    for (option, name) in [
-        ("--costs", "cost.csv"),
-        ("--results", "tables.csv"),
-        ("--errors", "simulate.csv"),
-    ] {
-        words.extend([option.to_owned(), results(name)]);
-    }
-    words.extend(["--metered", "--phases", "1"].map(str::to_owned));
-    if with_consoles {
-        for end in [".log", "-coop.log"] {
-            words.extend(["--console".to_owned(), recording(end)]);
-        }
-    }
-    words.extend(more.iter().map(|word| (*word).to_owned()));
-    Lab::new().run(&words.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// All that is said, and the policy that is to be taken, as tables call it.
-fn advice(app: &str) -> (String, String) {
-    let ended = advise(app, true, &[]);
-    assert_eq!(ended.code, Some(0), "{app}: {}", ended.err);
-    let said = ended.out;
-    assert!(said.lines().count() <= 24, "{said}");
-    assert!(
-        said.lines().all(|line| line.chars().count() <= 100),
-        "{said}"
-    );
-    (
-        said.split_whitespace().collect::<Vec<_>>().join(" "),
-        taken(&said),
+/// Returns the command line for the recordings of a program.
+fn line(app: &str) -> String {
+    let app = format!("{RECORDINGS}/{app}");
+    format!(
+        "advise {app}.pbg --cooperative {app}-coop.pbg --metered --phases 1 \
+         --costs {RESULTS}/cost.csv --results {RESULTS}/tables.csv --errors {RESULTS}/simulate.csv"
     )
 }
 
-/// What follows the word take.
+/// Runs `schedlab advise` on the recordings and the consoles of a program.
+fn advise(app: &str, more: &str) -> String {
+    let [one, other] = ["", "-coop"].map(|end| format!("--console {RECORDINGS}/{app}{end}.log"));
+    let ended = Lab::new().call(&format!("{} {one} {other} {more}", line(app)));
+    assert_eq!(ended.code, Some(0), "{app}: {}", ended.err);
+    ended.out
+}
+
+/// Returns the advice in one line, and the policy that it names, as tables call it.
+fn advice(app: &str) -> (String, String) {
+    let said = advise(app, "");
+    assert!(said.lines().count() <= 24, "{said}");
+    let fits = |line: &str| line.chars().count() <= 100;
+    assert!(said.lines().all(fits), "{said}");
+    let words: Vec<_> = said.split_whitespace().collect();
+    (words.join(" "), taken(&said))
+}
+
+/// Returns the word after `take`.
 fn taken(said: &str) -> String {
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let at = words
-        .iter()
-        .position(|word| matches!(*word, "Take" | "take"));
-    let feature = words[at.expect(said) + 1].trim_end_matches([':', ',']);
+    let mut words = said.split_whitespace();
+    words.find(|word| word.eq_ignore_ascii_case("take"));
+    let feature = words.next().expect(said).trim_end_matches([':', ',']);
     let name = feature.strip_prefix("sched_").unwrap_or(feature);
     name.replace('_', "-")
 }
 
-/// What was measured of each policy on x86_64: `(policy, mean)`.
+/// Returns the measured mean of each policy on x86_64.
 fn measured(app: &str, kind: &str, figure: &str) -> Vec<(String, f64)> {
-    let csv = fs::read_to_string(folder("../../docs/results/tables.csv")).expect("a file");
+    let tables = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/tables.csv");
+    let csv = fs::read_to_string(tables).expect("a file");
     let rows = csv.lines().filter_map(|line| {
         let words: Vec<&str> = line.split(',').collect();
         let is_meant = words[0] == "x86_64" && words[1] == app && words[6..8] == [kind, figure];
@@ -79,7 +61,7 @@ fn measured(app: &str, kind: &str, figure: &str) -> Vec<(String, f64)> {
     rows.collect()
 }
 
-/// How much more the policy has than the one with least, in parts of it.
+/// Returns by which part the policy's figure is above the least.
 fn above_least(of: &[(String, f64)], policy: &str) -> f64 {
     let least = of
         .iter()
@@ -90,7 +72,7 @@ fn above_least(of: &[(String, f64)], policy: &str) -> f64 {
 }
 
 #[test]
-fn what_is_advised_has_the_lowest_turnaround_that_was_measured() {
+fn advised_policy_has_the_lowest_measured_turnaround() {
     for app in ["yield", "equal", "batch", "batch-at-once", "realtime"] {
         let (said, taken) = advice(app);
         let above = above_least(&measured(app, "total", "average"), &taken);
@@ -101,7 +83,7 @@ fn what_is_advised_has_the_lowest_turnaround_that_was_measured() {
 }
 
 #[test]
-fn among_tasks_that_never_end_the_other_is_done_soonest() {
+fn advised_policy_ends_first_the_task_that_ends_by_itself() {
     let (said, taken) = advice("occupy");
     let above = above_least(&measured("occupy", "task", "long"), &taken);
     assert!(above < 0.005, "{taken} is {above} above the least: {said}");
@@ -110,7 +92,7 @@ fn among_tasks_that_never_end_the_other_is_done_soonest() {
 }
 
 #[test]
-fn where_all_run_as_long_as_they_are_let_the_fairest_is_taken() {
+fn fairest_policy_is_advised_if_no_task_ends_by_itself() {
     let (said, taken) = advice("unequal");
     // Jain's index over the CPU time.
     let fair = measured("unequal", "total", "Jain");
@@ -125,7 +107,7 @@ fn where_all_run_as_long_as_they_are_let_the_fairest_is_taken() {
 }
 
 #[test]
-fn where_tasks_poll_and_the_replay_was_behind_pbg_will_not_help() {
+fn plan_is_not_advised_if_tasks_poll_and_its_replay_was_behind() {
     let (said, taken) = advice("poll");
     assert!(!taken.starts_with("pbg"), "{said}");
     assert_has(&said, "wait by polling");
@@ -138,52 +120,33 @@ fn where_tasks_poll_and_the_replay_was_behind_pbg_will_not_help() {
     assert!(above < 0.02, "{taken} is {above} above the least: {said}");
 }
 
+/// QEMU has measured nothing there: a replay on one CPU says nothing of several.
 #[test]
-fn without_a_console_that_is_said() {
-    let ended = advise("equal", false, &[]);
+fn plan_is_advised_on_several_cpus_unless_tasks_poll() {
+    let said = advise("batch-at-once", "--cpus 4");
+    assert_begins(&said, "batch-at-once on x86_64, 4 CPUs: ");
+    assert_eq!(taken(&said), "pbg-coop", "{said}");
+    assert_has(&said, "on several CPUs this is not known");
+    assert_lacks(&said, "on QEMU");
+
+    let said = advise("poll", "--cpus 2");
+    assert!(!taken(&said).starts_with("pbg"), "{said}");
+}
+
+#[test]
+fn missing_console_is_reported_and_a_wrong_one_refused() {
+    let lab = Lab::new();
+    let ended = lab.call(&line("equal"));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_has(&ended.out, "no console of a replay");
-}
-
-/// QEMU has measured nothing there: what a replay on one CPU took says nothing of several.
-#[test]
-fn on_several_cpus_a_plan_is_weighed_and_where_tasks_poll_it_is_not_known() {
-    let ended = advise("batch-at-once", true, &["--cpus", "4"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let said = &ended.out;
-    assert_begins(said, "batch-at-once on x86_64, 4 CPUs: ");
-    assert_eq!(taken(said), "pbg-coop", "{said}");
-    assert_has(said, "on several nobody knows");
-    assert_lacks(said, "on QEMU");
-
-    let ended = advise("poll", true, &["--cpus", "2"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let said = &ended.out;
-    assert!(!taken(said).starts_with("pbg"), "{said}");
-}
-
-#[test]
-fn what_does_not_fit_is_refused_in_a_line() {
-    let other = text(folder("tests/recordings/yield.log"));
-    let nowhere = text(folder("tests/recordings/nowhere.log"));
-    for (more, part) in [
-        (
-            ["--console", other.as_str()],
-            "--console: expected one of equal, found one of yield",
-        ),
-        (["--console", nowhere.as_str()], "nowhere.log: "),
-        (
-            ["--errors", nowhere.as_str()],
-            "cannot be used multiple times",
-        ),
-        (["--cpus", "65"], "65 is not in 1..=64"),
-        (
-            ["--app", "yield"],
-            "expected a recording of yield at scale 1",
-        ),
-    ] {
-        let ended = advise("equal", false, &more);
-        assert_eq!(ended.code, Some(2), "{more:?}: {}", ended.err);
-        assert!(ended.err.contains(part), "{more:?}: {}", ended.err);
-    }
+    let lines = [
+        &*format!("--console {RECORDINGS}/yield.log"),
+        &format!("--console {RECORDINGS}/nowhere.log"),
+        "--errors nowhere.log",
+        "--cpus 65",
+        "--app yield",
+    ]
+    .map(|more| format!("{} {more}", line("equal")));
+    let lines = lines.iter().map(String::as_str).collect::<Vec<_>>();
+    lab.assert_session("advise-refused.txt", &lines);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ended, Lab, assert_has, assert_lacks};
+use common::{Lab, assert_has, assert_lacks};
 use sched_tests_results::{COUNTED, Context, ResultLine, RunLine, TaskLine, TraceLine};
 
 /// A boot with one phase: `long` has the CPU for 4 bins, then `short` for half a one.
@@ -57,76 +57,47 @@ fn console(app: &str, sched: &str, phase: &str) -> String {
     format!("booting\r\n{}\r\n", lines.join("\r\n"))
 }
 
-fn gantt(files: &[(&str, String)], out: &str) -> (Lab, Ended) {
+/// Returns a lab with the consoles of a run under RR, of one that was not traced, of one under PBG
+/// with both phases, and of another app.
+fn lab() -> Lab {
     let lab = Lab::new();
-    let mut words = vec!["gantt".to_owned()];
-    for (name, text) in files {
-        lab.write(name, text);
-        words.push(lab.path(name).display().to_string());
-    }
-    words.extend(["--out".to_owned(), lab.path(out).display().to_string()]);
-    let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let end = lab.run(&words);
-    (lab, end)
+    let rr = console("realtime", "rr", "run");
+    let is_kept = |line: &&str| !line.starts_with("SCHED-TRACE");
+    let untraced: Vec<_> = rr.lines().filter(is_kept).collect();
+    lab.write("untraced.log", &untraced.join("\n"));
+    lab.write("rr.log", &rr);
+    let pbg = ["measure", "replay"].map(|phase| console("realtime", "pbg", phase));
+    lab.write("pbg.log", &pbg.concat());
+    lab.write("yield.log", &console("yield", "rr", "run"));
+    lab.write("empty.log", "");
+    lab
 }
 
 #[test]
-fn the_phases_of_all_files_are_drawn() {
-    let files = [
-        ("rr.log", console("realtime", "rr", "run")),
-        (
-            "pbg.log",
-            console("realtime", "pbg", "measure") + &console("realtime", "pbg", "replay"),
-        ),
-    ];
-    let (lab, end) = gantt(&files, "charts/a.svg");
-    assert_eq!(end.code, Some(0), "{end:?}");
-    assert_has(&end.out, "2 panels");
-    let svg = lab.read("charts/a.svg");
-    assert!(svg.contains("RR: in turn (rr)") && svg.contains("\npbg, following its plan\n"));
-    assert_lacks(&svg, "pbg, measuring");
-    let (lab, _) = gantt(&files, "charts/a.svg");
-    let again = lab.read("charts/a.svg");
-    assert_eq!(svg, again, "the same chart each time");
+fn phases_of_all_files_are_drawn() {
+    let lab = lab();
+    let [one, two] = ["charts/one.svg", "charts/two.svg"].map(|chart| {
+        let end = lab.call(&format!("gantt @rr.log @pbg.log --out @{chart}"));
+        assert_eq!(end.code, Some(0), "{end:?}");
+        assert_has(&end.out, "2 panels");
+        lab.read(chart)
+    });
+    assert!(one.contains("RR: in turn (rr)") && one.contains("\npbg, following its plan\n"));
+    assert_lacks(&one, "pbg, measuring");
+    assert_eq!(one, two, "the same chart each time");
 }
 
 #[test]
-fn what_cannot_be_drawn_is_said_in_one_line() {
-    let good = console("realtime", "rr", "run");
-    let untraced: String = good
-        .lines()
-        .filter(|line| !line.starts_with("SCHED-TRACE"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    for (files, out, said) in [
-        (
-            vec![("a.log", untraced)],
-            "a.svg",
-            "a.log: 4: expected a SCHED-TRACE line for task `long`",
-        ),
-        (
-            vec![("a.log", String::new())],
-            "a.svg",
-            "a.log: 1: expected a SCHED-RUN line, found none",
-        ),
-        (
-            vec![
-                ("a.log", good.clone()),
-                ("b.log", console("yield", "rr", "run")),
-            ],
-            "a.svg",
-            "b.log: expected realtime on x86_64, SMP=1 TIMING=icount SCALE=1, as in the first file, found yield",
-        ),
-        (
-            vec![("a.log", good.clone())],
-            "a.jpg",
-            "expected a name that ends in .svg",
-        ),
-    ] {
-        let (lab, end) = gantt(&files, out);
-        assert_eq!(end.code, Some(2), "{end:?}");
-        assert_has(&end.err, said);
-        assert_eq!(end.err.lines().count(), 1, "{end:?}");
-        assert!(!lab.exists(out));
-    }
+fn consoles_that_do_not_fit_are_refused() {
+    let lab = lab();
+    lab.assert_session(
+        "gantt-refused.txt",
+        &[
+            "gantt @untraced.log --out @a.svg",
+            "gantt @empty.log --out @a.svg",
+            "gantt @rr.log @yield.log --out @a.svg",
+            "gantt @rr.log --out @a.jpg",
+        ],
+    );
+    assert!(!lab.exists("a.svg") && !lab.exists("a.jpg"));
 }

@@ -18,9 +18,9 @@ use axsched_ext::{
     },
     units::{Counts, TaskKey},
 };
-use common::{Ended, Lab, assert_begins, assert_has};
+use common::{Ended, Lab, assert_begins};
 
-/// The README's program, as one run of it was: short1 is a label, the rest are paths.
+/// Returns a profile of the README's program: `short1` is a label, the other names are paths.
 fn realtime(run_of_short1: u64) -> StoredProfile {
     let runs = [3_200_105_000, run_of_short1, 36_001_000];
     let task = |(ordinal, run): (u32, u64)| {
@@ -42,224 +42,129 @@ fn realtime(run_of_short1: u64) -> StoredProfile {
     profiles::profile("realtime", (0..).zip(runs).map(task))
 }
 
-/// A place with `a.pbg` and `b.pbg`, two runs, and `console.log` with the first.
+/// Changes of the run in `a.pbg`, by the name of the file that has them.
+const CHANGED: [(&str, fn(&mut StoredProfile)); 9] = [
+    ("a.pbg", |_| {}),
+    ("b.pbg", |it| {
+        it.tasks[1].figures.run = Figure::once(20_001_000)
+    }),
+    ("riscv.pbg", |it| {
+        it.header.architecture = Architecture::Riscv64
+    }),
+    ("batch.pbg", |it| it.header.program.name = name("batch")),
+    ("frame.pbg", |it| {
+        it.header.program.name = name("PBG-PROFILE-BEGIN v1")
+    }),
+    ("real.pbg", |it| it.header.timing = Timing::Real),
+    ("unknown-time.pbg", |it| it.header.timing = Timing::Unknown),
+    ("fifo.pbg", |it| {
+        it.header.policy = PolicyName::new("fifo").expect("short")
+    }),
+    ("shorter.pbg", |it| drop(it.tasks.remove(2))),
+];
+
+fn name(name: &str) -> ProgramName {
+    ProgramName::new(name).expect("short")
+}
+
+/// Returns a lab with the profiles of [`CHANGED`], and with `a.pbg` in `console.log`.
 fn lab() -> Lab {
     let lab = Lab::new();
-    for (name, run) in [("a.pbg", 19_001_000), ("b.pbg", 20_001_000)] {
-        let bytes = encode(&realtime(run)).expect("it is valid");
-        fs::write(lab.path(name), &bytes).expect("a file");
+    for (name, change) in CHANGED {
+        let mut profile = realtime(19_001_000);
+        change(&mut profile);
+        write(&lab, name, &encode(&profile).expect("it is valid"));
     }
     let mut frame = String::new();
-    write_frame(&encode(&realtime(19_001_000)).expect("valid"), &mut frame).expect("a string");
+    write_frame(&bytes(&lab, "a.pbg"), &mut frame).expect("a string");
     let noisy = frame.replace('\n', "\r\n[  1.5] another line\r\n");
     lab.write("console.log", &format!("SeaBIOS\r\n{noisy}"));
     lab
 }
 
+fn write(lab: &Lab, name: &str, bytes: &[u8]) {
+    fs::write(lab.path(name), bytes).expect("a file");
+}
+
+fn bytes(lab: &Lab, name: &str) -> Vec<u8> {
+    fs::read(lab.path(name)).expect("a file")
+}
+
 fn read(lab: &Lab, name: &str) -> StoredProfile {
-    decode(&fs::read(lab.path(name)).expect("a file")).expect("a profile")
-}
-
-/// Runs `schedlab profile`; words that are files are those of the lab.
-fn profile(lab: &Lab, line: &str) -> Ended {
-    let is_file = |word: &str| word.contains(".pbg") || word.contains(".log");
-    let word = |word| format!(" {}{word}", if is_file(word) { "@" } else { "" });
-    let words: String = line.split(' ').map(word).collect();
-    let mut end = lab.call(&format!("profile{words}"));
-    let folder = format!("{}/", lab.path("").display()).replace("//", "/");
-    end.out = end.out.replace(&folder, "");
-    end.err = end.err.replace(&folder, "");
-    end
-}
-
-const TITLE: &str = "realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr";
-
-#[test]
-fn show_is_a_table_whatever_the_profile_came_in() {
-    let lab = lab();
-    let end = profile(&lab, "show a.pbg");
-    assert_eq!((end.code, end.err.as_str()), (Some(0), ""), "{end:?}");
-    assert_begins(
-        &end.out,
-        format!("{TITLE}; 1 run, 3 tasks\nTimes are in ms.\n\n"),
-    );
-    // Times and counts in two parts, as all of them are wider than a terminal.
-    let rows = |label: &str| -> Vec<Vec<&str>> {
-        let rows = end
-            .out
-            .lines()
-            .filter(|line| line.trim().starts_with(label));
-        rows.map(|row| row.split_whitespace().collect()).collect()
-    };
-    let times = [
-        "short1",
-        "19.001",
-        "3200.000",
-        "0.000",
-        "::::::::::::::::::::",
-    ];
-    let counts = ["short1", "50001", "50000", "0", "1"];
-    assert_eq!(rows("short1"), [&times[..], &counts]);
-    assert_eq!(rows("0 ")[0][4], "##########::::::::::");
-    assert_eq!(profile(&lab, "show console.log").out, end.out);
-
-    let json = profile(&lab, "show a.pbg --json").out;
-    assert_has(&json, r#""task": "short1""#);
+    decode(&bytes(lab, name)).expect("a profile")
 }
 
 #[test]
-fn verify_is_one_line_and_a_status() {
+fn show_prints_a_table_or_json() {
     let lab = lab();
-    let bytes = fs::read(lab.path("a.pbg")).expect("a file");
-    let good = format!(
-        "good: {TITLE}; 1 run, 3 tasks; version 1, {} bytes",
-        bytes.len()
+    lab.assert_session(
+        "profile-show.txt",
+        &["profile show @a.pbg", "profile show @a.pbg --json"],
     );
-    let says = |words: &str| {
-        let end = profile(&lab, words);
-        assert_eq!(
-            (end.err.as_str(), end.out.lines().count()),
-            ("", 1),
-            "{end:?}"
-        );
-        (end.code, end.out)
-    };
-    assert_eq!(says("verify a.pbg"), (Some(0), format!("a.pbg: {good}\n")));
-    assert_eq!(
-        says("verify console.log"),
-        (Some(0), format!("console.log: {good}, in a console log\n"))
-    );
-    let here = "--arch x86_64 --smp 1 --program 0123456789abcdef";
-    assert_eq!(says(&format!("verify a.pbg {here}")).0, Some(0));
+    let [file, console] =
+        ["a.pbg", "console.log"].map(|name| lab.call(&format!("profile show @{name}")).out);
+    assert_eq!(file, console);
+}
 
-    let bad = |name: &str, bytes: &[u8], reason: &str| {
-        fs::write(lab.path(name), bytes).expect("a file");
-        assert_eq!(
-            says(&format!("verify {name}")),
-            (Some(1), format!("{name}: bad: {reason}\n"))
-        );
-    };
-    let len = bytes.len();
-    bad(
-        "cut.pbg",
-        &bytes[..60],
-        &format!("truncated: expected {len} bytes, found 60"),
-    );
-    bad(
-        "empty.pbg",
-        b"",
-        "not a profile: expected 0x89 at byte 0, found something else",
-    );
-    bad(
-        "text.pbg",
-        b"hello",
-        "not a profile: expected 0x89 at byte 0, found something else",
-    );
-    let mut other = bytes.clone();
+#[test]
+fn verify_prints_one_line_and_sets_the_status() {
+    let lab = lab();
+    let good = bytes(&lab, "a.pbg");
+    write(&lab, "cut.pbg", &good[..60]);
+    write(&lab, "empty.pbg", b"");
+    write(&lab, "text.pbg", b"hello");
+    let mut other = good.clone();
     other[8] = 9;
-    bad(
-        "other.pbg",
-        &other,
-        "expected a profile of version 1 to 2, found version 9",
-    );
+    write(&lab, "version.pbg", &other);
     let console = lab.read("console.log");
-    let lines: Vec<_> = console
-        .lines()
-        .filter(|line| !line.contains("PROFILE 2 "))
-        .collect();
-    let frame = len.div_ceil(48);
-    bad(
-        "lost.log",
-        lines.join("\n").as_bytes(),
-        &format!(
-            "expected {frame} lines of a profile, found {}; the first missing is number 2",
-            frame - 1
-        ),
-    );
-    let elsewhere = |option: &str, value: &str, reason: &str| {
-        assert_eq!(
-            says(&format!("verify a.pbg {option} {value}")),
-            (
-                Some(1),
-                format!("a.pbg: bad: expected a profile {reason}\n")
-            )
-        );
-    };
-    elsewhere("--arch", "riscv64", "of riscv64, found one of x86_64");
-    elsewhere("--smp", "4", "of 4 CPU(s), found one of 1");
-    let other_time = "measured in real time, found one in counted time";
-    elsewhere("--timing", "real", other_time);
-    let end = profile(&lab, "verify --timing icount a.pbg");
-    assert_eq!(end.code, Some(0), "{end:?}");
-    let mut from_before = realtime(1);
-    from_before.header.timing = Timing::Unknown;
-    fs::write(lab.path("old.pbg"), encode(&from_before).expect("valid")).expect("a file");
-    let end = profile(&lab, "verify --timing real old.pbg");
-    assert_eq!(end.code, Some(0), "{end:?}");
-    assert_has(&end.out, ", in unknown time, ");
-    elsewhere(
-        "--program",
-        "1",
-        "of the program with hash 0000000000000001, found one of `realtime`, 0123456789abcdef",
+    let is_kept = |line: &&str| !line.contains("PROFILE 2 ");
+    let lines: Vec<_> = console.lines().filter(is_kept).collect();
+    lab.write("lost.log", &lines.join("\n"));
+    lab.assert_session(
+        "profile-verify.txt",
+        &[
+            "profile verify @a.pbg",
+            "profile verify @console.log",
+            "profile verify @frame.pbg",
+            "profile verify @a.pbg --arch x86_64 --smp 1 --program 0123456789abcdef --timing icount",
+            "profile verify @cut.pbg",
+            "profile verify @empty.pbg",
+            "profile verify @text.pbg",
+            "profile verify @version.pbg",
+            "profile verify @lost.log",
+            "profile verify @missing.pbg",
+            "profile verify @a.pbg --arch riscv64",
+            "profile verify @a.pbg --arch riscv",
+            "profile verify @a.pbg --smp 4",
+            "profile verify @a.pbg --timing real",
+            "profile verify @a.pbg --program 1",
+            "profile verify @unknown-time.pbg --timing real",
+        ],
     );
 }
 
 #[test]
 fn merge_has_the_runs_of_all() {
     let lab = lab();
-    let end = profile(&lab, "merge console.log b.pbg -o both.pbg");
-    assert_eq!(end.code, Some(0), "{end:?}");
-    let bytes = fs::read(lab.path("both.pbg")).expect("a file").len();
-    let expected = format!(
-        "both.pbg: {TITLE}; 2 runs, 3 tasks; {bytes} bytes
-
- task     runs  run, ms: mean     least      most  CV, %
---------------------------------------------------------
- 0           2       3200.105  3200.105  3200.105   0.00
- short1      2         19.501    19.001    20.001   3.63
- 2           2         36.001    36.001    36.001   0.00
-
-CV: the standard deviation of a task's run time over its mean.
-Run times vary by 0.00 % (the median over the tasks), most for short1: 3.63 %.
-"
+    lab.assert_session(
+        "profile-merge.txt",
+        &[
+            "profile merge @console.log @b.pbg -o @both.pbg",
+            "profile show @both.pbg",
+            "profile merge @both.pbg -o @again.pbg",
+            "profile merge @a.pbg @riscv.pbg --out @none.pbg",
+            "profile merge @a.pbg @batch.pbg --out @none.pbg",
+        ],
     );
-    assert_eq!(end.out, expected);
     let short1 = &read(&lab, "both.pbg").tasks[1];
     assert_eq!((short1.runs, short1.figures.run.mean(2)), (2, 19_501_000));
-    let shown = profile(&lab, "show both.pbg").out;
-    assert_has(&shown, " 19.501 ± 0.500 ");
-
-    // A profile of several runs counts with their mean, which is less than is known.
-    let end = profile(&lab, "merge both.pbg -o again.pbg");
-    let said = "Some profiles are of several runs, which count with their mean: the runs differ by more.\n";
-    assert_has(&end.out, said);
-
-    let mut other = realtime(1);
-    other.header.architecture = Architecture::Riscv64;
-    fs::write(lab.path("riscv.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, "merge a.pbg riscv.pbg --out none.pbg");
-    assert_eq!(
-        (end.code, end.err.as_str()),
-        (
-            Some(2),
-            "schedlab: riscv.pbg: expected the architecture x86_64, found riscv64\n"
-        )
-    );
-    other = realtime(1);
-    other.header.program.name = ProgramName::new("batch").expect("short");
-    fs::write(lab.path("batch.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, "merge a.pbg batch.pbg --out none.pbg");
-    assert_eq!(
-        end.err,
-        "schedlab: batch.pbg: expected the name `realtime`, found `batch` for the same program\n"
-    );
     assert!(!lab.exists("none.pbg"));
 }
 
 #[test]
-fn a_file_is_written_beside_nothing_but_itself() {
+fn writing_a_profile_leaves_files_with_similar_names_alone() {
     let lab = lab();
-    let merge = |out: &str| profile(&lab, &format!("merge a.pbg b.pbg -o {out}"));
+    let merge = |out: &str| lab.call(&format!("profile merge @a.pbg @b.pbg -o @{out}"));
     // Both begin as `both.pbg` does.
     lab.write("both.new", "the user's");
     lab.write("both.pbg.new", "the user's");
@@ -267,278 +172,149 @@ fn a_file_is_written_beside_nothing_but_itself() {
     assert_eq!(lab.read("both.new"), "the user's");
     assert_eq!(lab.read("both.pbg.new"), "the user's");
 
-    fs::create_dir(lab.path("folder.pbg")).expect("a folder");
-    let end = merge("folder.pbg");
-    assert_eq!(
-        (end.code, end.err.as_str()),
-        (
-            Some(2),
-            "schedlab: folder.pbg cannot be written: expected a regular file or nothing there, found a folder\n"
-        )
-    );
     // `edit` in place, through a link.
     symlink("a.pbg", lab.path("link.pbg")).expect("a link");
-    let end = profile(&lab, "edit link.pbg --task=0 --priority=3");
+    let end = lab.call("profile edit @link.pbg --task=0 --priority=3");
     assert_eq!(end.code, Some(0), "{end:?}");
     assert!(lab.path("link.pbg").is_symlink());
     assert_eq!(read(&lab, "a.pbg").tasks[0].priority, NonZeroU8::new(3));
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_standard_output_is_no_error_and_a_full_one_is() {
     let lab = lab();
-    let file = lab.path("a.pbg");
-    let file = file.to_str().expect("text");
-    for words in [
-        &["profile", "show", file, "--json"][..],
-        &["profile", "show", file],
-        &["profile", "verify", file],
-        &["profile", "diff", file, file],
-        &["matrix"],
-        &["compare"],
+    let words = |line| lab.words(line);
+    for line in [
+        "profile show @a.pbg --json",
+        "profile show @a.pbg",
+        "profile verify @a.pbg",
+        "profile diff @a.pbg @a.pbg",
+        "matrix",
+        "compare",
     ] {
         let (reader, writer) = pipe().expect("a pipe");
         drop(reader);
-        let mut command = lab.command(words);
+        let mut command = lab.command(&words(line));
         command
             .stdout(writer.try_clone().expect("a pipe"))
             .stderr(writer);
         let status = command.status().expect("it starts");
-        assert_eq!(status.code(), Some(0), "{words:?}");
+        assert_eq!(status.code(), Some(0), "{line}");
     }
-    // What was to be printed is not all that was to be done.
+    // The output is dropped; everything else is done.
     assert!(lab.exists("target/lab/x86_64/yield/sched_rr.jsonl"));
 
-    let full = File::options()
-        .write(true)
-        .open("/dev/full")
-        .expect("a device");
-    let end = lab
-        .command(&["profile", "show", file])
-        .stdout(full)
-        .output();
-    let end = Ended::from(end.expect("it starts"));
-    assert_eq!(
-        (end.code, end.err.as_str()),
-        (
-            Some(2),
-            "schedlab: standard output cannot be written: No space left on device (os error 28)\n"
-        )
-    );
+    let full = File::options().write(true).open("/dev/full");
+    let mut command = lab.command(&words("profile show @a.pbg"));
+    command.stdout(full.expect("a device"));
+    let end = Ended::from(command.output().expect("it starts"));
+    let said =
+        "schedlab: standard output cannot be written: No space left on device (os error 28)\n";
+    assert_eq!((end.code, end.err.as_str()), (Some(2), said));
 }
 
 #[test]
-fn a_name_may_look_like_a_frame_and_a_file_be_too_large() {
+fn edit_sets_priorities_and_deadlines() {
     let lab = lab();
-    let mut other = realtime(1);
-    other.header.program.name = ProgramName::new("PBG-PROFILE-BEGIN v1").expect("short");
-    fs::write(lab.path("c.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, "verify c.pbg");
-    assert_begins(&end.out, "c.pbg: good: PBG-PROFILE-BEGIN v1 (");
-
-    let large = File::create(lab.path("large.log")).expect("a file");
-    large.set_len(100 << 20).expect("a sparse file");
-    for (command, file, found) in [
-        ("show", "large.log", 100 << 20),
-        ("verify", "large.log", 100 << 20),
-        ("show", "/dev/zero", (64 << 20) + 1),
-    ] {
-        let end = profile(&lab, &format!("{command} {file}"));
-        let said =
-            format!("schedlab: {file}: expected at most 67108864 bytes (64 MiB), found {found}\n");
-        assert_eq!((end.code, end.err), (Some(2), said));
-    }
-}
-
-#[test]
-fn edit_sets_what_the_user_knows() {
-    let lab = lab();
-    let edit = |words: &str| profile(&lab, &format!("edit a.pbg {words}"));
-    let end = edit("--task short1 --priority 1 --deadline 50ms -o c.pbg");
-    assert_eq!(
-        (end.code, end.out.as_str()),
-        (
-            Some(0),
-            "short1: priority none, deadline none -> priority 1, deadline 50.000 ms\n"
-        ),
-        "{end:?}"
+    lab.assert_session(
+        "profile-edit.txt",
+        &[
+            "profile edit @a.pbg --task short1 --priority 1 --deadline 50ms -o @c.pbg",
+            "profile show @c.pbg",
+            // Nothing is written.
+            "profile edit @a.pbg --task nobody --priority 1",
+            "profile edit @a.pbg --task 2 --deadline soon",
+            "profile edit @a.pbg --task 2 --deadline -5ms",
+            "profile edit @a.pbg --task 2 --priority -1",
+            "profile edit @a.pbg --task 2 --priority 256",
+            "profile edit @a.pbg --task 2",
+            "profile edit @console.log --task 2 --priority 1",
+        ],
     );
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
-    let task = &read(&lab, "c.pbg").tasks[1];
-    assert_eq!(task.priority.map(|p| p.get()), Some(1));
-    assert_eq!(task.deadline, Some(Counts(50_000_000)));
-    let shown = profile(&lab, "show c.pbg").out;
-    assert!(
-        shown
-            .lines()
-            .any(|l| l.contains("short1") && l.trim().ends_with(" 1    50.000")),
-        "{shown}"
-    );
+    assert_begins(lab.read("console.log"), "SeaBIOS");
+    let set = |task: usize, file: &str| {
+        let task = &read(&lab, file).tasks[task];
+        (task.priority.map_or(0, NonZeroU8::get), task.deadline)
+    };
+    assert_eq!(set(1, "c.pbg"), (1, Some(Counts(50_000_000))));
 
     // In place, several tasks, by key and path; and back.
     let key = TaskKey::ROOT.child(0).to_string();
-    let end = edit(&format!("--task {key} --task 2 --priority 7"));
-    assert_eq!(end.code, Some(0), "{end:?}");
-    let priorities = |lab: &Lab| -> Vec<u8> {
-        let tasks = read(lab, "a.pbg").tasks;
-        tasks
-            .iter()
-            .map(|t| t.priority.map_or(0, |p| p.get()))
-            .collect()
-    };
-    assert_eq!(priorities(&lab), [7, 0, 7]);
-    assert_eq!(edit("--task=0 --priority=0 --deadline=none").code, Some(0));
-    assert_eq!(edit("--task=2 --priority none").code, Some(0));
-    assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
-
-    // A deadline, and none again.
-    for deadline in ["5000counts", "none"] {
-        assert_eq!(
-            edit(&format!("--task=0 --deadline {deadline}")).code,
-            Some(0)
-        );
-        let set = read(&lab, "a.pbg").tasks[0].deadline;
-        assert_eq!(set, (deadline != "none").then_some(Counts(5000)));
-    }
-
-    for (words, reason) in [
+    for (words, of_0, of_2) in [
         (
-            "--task nobody --priority 1",
-            "schedlab: --task: expected a label, key or path of the profile, found `nobody`; it has 0 short1 2\n",
+            &*format!("--task {key} --task 2 --priority 7"),
+            (7, None),
+            (7, None),
         ),
         (
-            "--task 2 --deadline soon",
-            "schedlab: --deadline: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `soon`\n",
+            "--task=0 --deadline 5000counts",
+            (7, Some(Counts(5000))),
+            (7, None),
         ),
         (
-            "--task 2 --deadline -5ms",
-            "schedlab: --deadline: expected a time as 50ms, 1.5s, 20us, 100ns or 5000counts, found `-5ms`\n",
+            "--task=0 --priority=0 --deadline=none",
+            (0, None),
+            (7, None),
         ),
-        (
-            "--task 2 --priority -1",
-            "schedlab: --priority: expected a whole number from 1 to 255, or none, found `-1`\n",
-        ),
-        (
-            "--task 2 --priority 256",
-            "schedlab: --priority: expected a whole number from 1 to 255, or none, found `256`\n",
-        ),
+        ("--task=2 --priority none", (0, None), (0, None)),
     ] {
-        let end = edit(words);
-        assert_eq!(
-            (end.code, end.err.as_str(), end.out.as_str()),
-            (Some(2), reason, "")
-        );
+        let end = lab.call(&format!("profile edit @a.pbg {words}"));
+        assert_eq!(end.code, Some(0), "{end:?}");
+        assert_eq!((set(0, "a.pbg"), set(2, "a.pbg")), (of_0, of_2), "{words}");
     }
-    assert_eq!(edit("--task 2").code, Some(2), "nothing to do");
-    let end = profile(&lab, "edit console.log --task 2 --priority 1");
-    assert_eq!(
-        (end.code, end.err.as_str()),
-        (
-            Some(2),
-            "schedlab: console.log: expected --out, as a console log is not overwritten with a profile; found none\n"
-        )
-    );
-    assert_begins(lab.read("console.log"), "SeaBIOS");
+    assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
 }
 
 #[test]
 fn diff_names_what_changed() {
     let lab = lab();
-    let end = profile(&lab, "diff a.pbg console.log");
-    assert_eq!(
-        (end.code, end.out.as_str()),
-        (
-            Some(0),
-            "3 and 3 tasks: 0 new, 0 gone, 0 changed, 3 alike within 5 %\n"
-        ),
-        "{end:?}"
+    let mut other_clock = realtime(19_001_000);
+    other_clock.header.frequency_hz = 1;
+    write(
+        &lab,
+        "other-clock.pbg",
+        &encode(&other_clock).expect("valid"),
     );
-    let end = profile(&lab, "diff a.pbg b.pbg");
-    assert_eq!(
-        (end.code, end.out.as_str()),
-        (
-            Some(1),
-            "short1: run 19.001 ms -> 20.001 ms (+5.3 %)\n\
-             3 and 3 tasks: 0 new, 0 gone, 1 changed, 2 alike within 5 %\n"
-        ),
-        "{end:?}"
-    );
-    assert_eq!(profile(&lab, "diff a.pbg b.pbg --percent 6").code, Some(0));
-
-    let mut shorter = realtime(19_001_000);
-    shorter.tasks.remove(2);
-    fs::write(lab.path("c.pbg"), encode(&shorter).expect("valid")).expect("a file");
-    assert_begins(&profile(&lab, "diff a.pbg c.pbg").out, "gone: 2\n");
-    assert_begins(&profile(&lab, "diff c.pbg a.pbg").out, "new: 2\n");
-
-    let end = profile(&lab, "diff a.pbg c.pbg").out;
-    let counts = "3 and 2 tasks: 0 new, 1 gone, 0 changed, 2 alike within 5 %\n";
-    assert!(end.ends_with(counts), "{end}");
-
-    let mut other = realtime(19_001_000);
-    other.header.policy = PolicyName::new("fifo").expect("short");
-    fs::write(lab.path("d.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, "diff a.pbg d.pbg");
-    let title = |policy| format!("{}{policy}; 1 run, 3 tasks", TITLE.replace("rr", ""));
-    let alike = "3 and 3 tasks: 0 new, 0 gone, 0 changed, 3 alike within 5 %";
-    assert_eq!(
-        (end.code, end.out),
-        (
-            Some(1),
-            format!("{} -> {}\n{alike}\n", title("rr"), title("fifo"))
-        )
-    );
-
-    let mut other = realtime(19_001_000);
-    other.header.timing = Timing::Real;
-    fs::write(lab.path("e.pbg"), encode(&other).expect("valid")).expect("a file");
-    let end = profile(&lab, "diff a.pbg e.pbg");
-    let title = |time| format!("{}; 1 run, 3 tasks", TITLE.replace("counted", time));
-    assert_eq!(
-        (end.code, end.out),
-        (
-            Some(1),
-            format!("{} -> {}\n{alike}\n", title("counted"), title("real"))
-        )
-    );
-
-    shorter.header.frequency_hz = 1;
-    fs::write(lab.path("c.pbg"), encode(&shorter).expect("valid")).expect("a file");
-    let end = profile(&lab, "diff a.pbg c.pbg");
-    assert_eq!(
-        (end.code, end.err.as_str()),
-        (
-            Some(2),
-            "schedlab: c.pbg: expected counts of 1000000000 Hz as in a.pbg, found 1 Hz\n"
-        )
+    lab.assert_session(
+        "profile-diff.txt",
+        &[
+            "profile diff @a.pbg @console.log",
+            "profile diff @a.pbg @b.pbg",
+            "profile diff @a.pbg @b.pbg --percent 6",
+            "profile diff @a.pbg @b.pbg --percent -1",
+            "profile diff @a.pbg @shorter.pbg",
+            "profile diff @shorter.pbg @a.pbg",
+            "profile diff @a.pbg @fifo.pbg",
+            "profile diff @a.pbg @real.pbg",
+            "profile diff @a.pbg @other-clock.pbg",
+        ],
     );
 }
 
 #[test]
-fn what_is_no_file_or_no_profile_is_one_line() {
+fn unreadable_files_are_refused_in_one_line() {
     let lab = lab();
     lab.write("text.log", "a console without one\n");
-    for command in [
-        "show",
-        "merge a.pbg -o none.pbg",
-        "edit --task 0 --priority 1",
-        "diff a.pbg",
-    ] {
-        for (file, reason) in [
-            (
-                "text.log",
-                "not a profile: expected 0x89 at byte 0, found something else",
-            ),
-            ("missing.pbg", "No such file or directory (os error 2)"),
-        ] {
-            let end = profile(&lab, &format!("{command} {file}"));
-            assert_eq!(
-                (end.code, end.out.as_str(), end.err),
-                (Some(2), "", format!("schedlab: {file}: {reason}\n")),
-                "{command:?}"
-            );
-        }
-    }
-    assert_eq!(profile(&lab, "verify missing.pbg").code, Some(2));
+    fs::create_dir(lab.path("folder.pbg")).expect("a folder");
+    let large = File::create(lab.path("large.log")).expect("a file");
+    large.set_len(100 << 20).expect("a sparse file");
+    lab.assert_session(
+        "profile-refused.txt",
+        &[
+            "profile show @text.log",
+            "profile merge @a.pbg -o @none.pbg @text.log",
+            "profile edit --task 0 --priority 1 @text.log",
+            "profile diff @a.pbg @text.log",
+            "profile show @missing.pbg",
+            "profile merge @a.pbg -o @none.pbg @missing.pbg",
+            "profile edit --task 0 --priority 1 @missing.pbg",
+            "profile diff @a.pbg @missing.pbg",
+            "profile show @large.log",
+            "profile verify @large.log",
+            "profile show /dev/zero",
+            "profile merge @a.pbg @b.pbg -o @folder.pbg",
+        ],
+    );
     assert!(!lab.exists("none.pbg"));
 }

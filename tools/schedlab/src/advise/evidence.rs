@@ -70,7 +70,8 @@ pub struct Boot {
     pub replayed: f64,
     /// What PBG said of the replay.
     pub said: Followed,
-    tasks: Vec<Seen>,
+    /// The tasks of the replay.
+    pub tasks: Vec<Seen>,
 }
 
 /// The tasks of a recording.
@@ -121,13 +122,6 @@ pub fn console(file: &Path) -> Result<Option<Boot>> {
         said,
         tasks: tasks.collect(),
     }))
-}
-
-impl Boot {
-    /// What the tasks did in the replay.
-    pub fn tasks(&self) -> Vec<Seen> {
-        self.tasks.clone()
-    }
 }
 
 /// The tasks of the first run that do not do the same in all.

@@ -1,16 +1,17 @@
 //! Compares two sets of result lines, figure by figure.
 
+use anyhow::Result;
 use serde_json::{Map, Value};
 
 use crate::{
     distinct::distinct,
-    record::{Outcome, ParseError, parse_boots, split},
+    record::{Outcome, parse_boots, split},
 };
 
 /// Compares the lines of one cell, boot by boot and figure by figure, in the order of `a`. Returns
 /// a line for each difference: the place, the figure, and by how much it differs. A boot that only
 /// one side has is one difference.
-pub fn differences(a: &str, b: &str) -> Result<Vec<String>, ParseError> {
+pub fn differences(a: &str, b: &str) -> Result<Vec<String>> {
     let (a, mut b) = (boots(a)?, boots(b)?);
     // A single boot on each side is compared whatever its tick phase.
     if let ([(name, _)], [(other, _)]) = (&a[..], &mut b[..]) {
@@ -50,7 +51,7 @@ fn pairs<T>(a: Named<T>, b: Named<T>) -> Vec<(String, Option<T>, Option<T>)> {
 
 /// Returns the lines of each boot's last phase, without the names of the phase and the policy, so
 /// that those of two policies can be compared.
-pub fn last_phase(text: &str) -> Result<String, ParseError> {
+pub fn last_phase(text: &str) -> Result<String> {
     let outcomes = parse_boots(text)?;
     let last = &outcomes[0].last().context.phase; // all boots of a cell have the same
     let mut out = String::new();
@@ -78,7 +79,7 @@ type Places = Named<Map<String, Value>>;
 
 /// Returns the boots of a cell, each under the name of its tick phase, or in real time of its
 /// number. The name of tick phase 0 and of the first boot is empty.
-fn boots(text: &str) -> Result<Named<Places>, ParseError> {
+fn boots(text: &str) -> Result<Named<Places>> {
     let name = |(number, outcome): (usize, &Outcome)| match (
         number,
         outcome.tick_phase().map(u16::from),

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use anyhow::{Context, Result, ensure};
 use sched_tests_results::{ConnLine, Kind, ResultLine};
 
-/// Those of all, in their order.
+/// Returns the lines of all consoles, in their order.
 pub fn consoles(paths: &[PathBuf]) -> Result<Vec<ConnLine>> {
     let mut all = Vec::new();
     for path in paths {
@@ -21,7 +21,8 @@ pub fn consoles(paths: &[PathBuf]) -> Result<Vec<ConnLine>> {
     Ok(all)
 }
 
-/// Each is accounted for: requests, and the CPU's time where it is known.
+/// Returns the lines of a console. Refuses a line whose requests, or whose known CPU time, do not add
+/// up.
 fn console(text: &str) -> Result<Vec<ConnLine>> {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -78,34 +79,27 @@ mod tests {
         }
     }
 
-    fn read(line: &ConnLine) -> Result<Vec<ConnLine>> {
-        console(&format!("booting\r\n{}\r\n", line.to_line()))
-    }
-
     #[test]
-    fn a_line_whose_sums_hold_is_read() {
-        assert_eq!(read(&good()).unwrap(), [good()]);
-        let on_several = ConnLine {
-            idle_ns: None,
-            ..good()
+    fn requests_and_cpu_time_must_add_up() {
+        let with = |change: fn(&mut ConnLine)| {
+            let mut line = good();
+            change(&mut line);
+            line
         };
-        assert_eq!(read(&on_several).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn a_request_that_nobody_counted_is_noticed() {
-        let line = ConnLine { sent: 11, ..good() };
-        let why = read(&line).unwrap_err().to_string();
-        assert_has(&why, "11 requests were sent, and 10");
-    }
-
-    #[test]
-    fn time_that_is_nobodys_is_noticed() {
-        let line = ConnLine {
-            idle_ns: Some(298_000),
-            ..good()
-        };
-        let why = read(&line).unwrap_err().to_string();
-        assert_has(&why, "and 998000 are");
+        for (line, expected) in [
+            (good(), Ok(())),
+            (with(|it| it.idle_ns = None), Ok(())),
+            (
+                with(|it| it.sent = 11),
+                Err("11 requests were sent, and 10"),
+            ),
+            (with(|it| it.idle_ns = Some(298_000)), Err("and 998000 are")),
+        ] {
+            let found = console(&format!("booting\r\n{}\r\n", line.to_line()));
+            match expected {
+                Ok(()) => assert_eq!(found.unwrap(), [line]),
+                Err(part) => assert_has(found.unwrap_err().to_string(), part),
+            }
+        }
     }
 }

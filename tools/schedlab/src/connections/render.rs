@@ -7,7 +7,7 @@ use sched_tests_results::ConnLine;
 
 use crate::{distinct::distinct, grid};
 
-/// The combinations that are compared: coroutines, threads.
+/// The two combinations that are compared: coroutines and threads.
 const SIDES: [&str; 2] = ["kcuc", "ut"];
 
 const TITLES: [&str; 7] = [
@@ -20,7 +20,8 @@ const TITLES: [&str; 7] = [
     ">ut/kcuc",
 ];
 
-/// For each guest and load, by the number of connections: both sides, and the one over the other.
+/// Returns a table for each guest and load, by the number of connections, with both sides and the
+/// ratio.
 pub fn text(lines: &[ConnLine]) -> String {
     let mut text = String::new();
     let of_all = || lines.iter().filter(|line| line.priority.is_none());
@@ -67,12 +68,12 @@ pub fn text(lines: &[ConnLine]) -> String {
     text
 }
 
-/// Answers a second; nothing where there was no memory.
+/// Returns the answers a second; `None` if there was no memory.
 fn rate(line: &ConnLine) -> Option<f64> {
     (!line.out_of_memory).then(|| line.answered as f64 * 1e9 / line.window_ns as f64)
 }
 
-/// Returns nothing if there was no answer.
+/// Returns the mean latency; `None` if there was no answer.
 fn mean_us(line: &ConnLine) -> Option<f64> {
     (line.answered + line.late > 0).then_some(line.mean_ns as f64 / 1_000.0)
 }
@@ -142,6 +143,7 @@ mod tests {
     use sched_tests_results::Context;
 
     use super::*;
+    use crate::testing::assert_golden;
 
     fn line(combination: &str, answered: u64, mean_ns: u64) -> ConnLine {
         ConnLine {
@@ -167,71 +169,29 @@ mod tests {
         }
     }
 
-    fn out_of_memory() -> ConnLine {
-        ConnLine {
-            connections: 1_024,
-            started: 800,
-            out_of_memory: true,
-            peak_bytes: 0,
-            ..line("ut", 0, 0)
-        }
-    }
-
+    /// Both sides at one load; one side and one without memory; one priority of a line.
     #[test]
-    fn both_sides_stand_beside_each_other() {
-        let more = ConnLine {
+    fn lines_become_a_table_and_csv() {
+        let more = |combination, answered, mean_ns| ConnLine {
             connections: 1_024,
-            ..line("kcuc", 50_000, 18_000)
+            ..line(combination, answered, mean_ns)
         };
         let lines = [
             line("kcuc", 60_000, 16_500),
             line("ut", 50_000, 19_800),
-            more,
-            out_of_memory(),
+            more("kcuc", 50_000, 18_000),
+            ConnLine {
+                started: 800,
+                out_of_memory: true,
+                peak_bytes: 0,
+                ..more("ut", 0, 0)
+            },
+            ConnLine {
+                priority: Some(0),
+                ..line("kcuc", 10, 1_174_200)
+            },
         ];
-        let text = text(&lines);
-        let words = |at: usize| -> Vec<&str> {
-            text.lines()
-                .nth(at)
-                .unwrap_or("")
-                .split_whitespace()
-                .collect()
-        };
-        assert_eq!(
-            text.lines().next(),
-            Some("fifo on x86_64, SMP=1, icount time, full")
-        );
-        assert_eq!(
-            words(4),
-            ["64", "60000", "50000", "1.200", "16.5", "19.8", "1.200"],
-            "{text}"
-        );
-        assert_eq!(
-            words(5),
-            [
-                "1024", "50000", "no", "memory", "-", "18.0", "no", "memory", "-"
-            ],
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn csv_has_a_line_for_each_figure_and_no_value_where_there_was_no_memory() {
-        let urgent = ConnLine {
-            priority: Some(0),
-            ..line("kcuc", 10, 1_174_200)
-        };
-        let csv = csv(&[line("kcuc", 60_000, 16_500), out_of_memory(), urgent]).unwrap();
-        let has = |wanted: &str| assert!(csv.lines().any(|line| line == wanted), "{wanted}: {csv}");
-        let cell = "x86_64,fifo,full";
-        has(&format!("{cell},kcuc,64,all,answers/s,60000.0"));
-        has(&format!("{cell},kcuc,64,all,mean us,16.5"));
-        has(&format!("{cell},kcuc,64,all,bytes/connection,1000"));
-        has(&format!("{cell},ut,1024,all,started,800"));
-        has(&format!("{cell},ut,1024,all,answers/s,"));
-        has(&format!("{cell},ut,1024,all,bytes/connection,"));
-        has(&format!("{cell},kcuc,64,0,mean us,1174.2"));
-        has(&format!("{cell},kcuc,64,0,answered,10"));
-        assert_eq!(csv.matches(",64,0,").count(), 2, "{csv}");
+        let csv = csv(&lines).unwrap();
+        assert_golden("connections.txt", &format!("{}{csv}", text(&lines)));
     }
 }

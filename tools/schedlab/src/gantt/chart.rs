@@ -1,10 +1,8 @@
-//! What is drawn: panels of rows, and how much of each column of pixels is a task's.
+//! The parts of a chart: panels of rows, and the share of a task in each column of pixels.
 
 use sched_tests_results::{TaskLine, TraceLine};
 
-use crate::{project::Titles, record::Phase, simulate::MODEL};
-
-pub type Traced = (Phase, Vec<TraceLine>);
+use crate::{output::count, project::Titles, record::Traced, simulate::MODEL};
 
 /// Panels one below the other, on one axis of time.
 #[derive(Debug)]
@@ -36,7 +34,7 @@ pub struct Row {
     blocked: Vec<Stay>,
 }
 
-/// How long a task was on a CPU, or blocked, between two moments.
+/// The time that a task was on a CPU, or blocked, between two moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stay {
     from_ns: u64,
@@ -44,7 +42,7 @@ struct Stay {
     time_ns: u64,
 }
 
-/// PBG measures so that it can replay, and it is the replay that is shown.
+/// Removes each phase in which PBG measures if its replay follows.
 pub fn leave_out_measuring(all: &mut Vec<Traced>) {
     let is_replayed = |i: usize| {
         all.get(i + 1)
@@ -56,7 +54,7 @@ pub fn leave_out_measuring(all: &mut Vec<Traced>) {
 }
 
 impl Chart {
-    /// Of at least one phase; all are of one app and setting.
+    /// Returns the chart of at least one phase; all are of one app and setting.
     pub fn new(all: &[Traced], titles: &Titles) -> Self {
         let run = &all[0].0.run;
         let panel = |traced| Panel::new(traced, titles);
@@ -68,9 +66,8 @@ impl Chart {
                 run.context.app, run.context.arch
             ),
             subtitle: format!(
-                "{} CPU{}, {}",
-                run.context.smp,
-                if run.context.smp == 1 { "" } else { "s" },
+                "{}, {}",
+                count(run.context.smp as usize, "CPU"),
                 match run.timing.as_str() {
                     MODEL => format!("model, scale {}", run.scale),
                     timing => format!(
@@ -128,13 +125,13 @@ impl Row {
         }
     }
 
-    /// How much of each of `count` columns of time, `column_ns` wide, the task had on
+    /// Returns the share of each of `count` columns of time, `column_ns` wide, in which the task was on
     /// a CPU; 1 is all. Within a bin its time is taken to be spread evenly.
     pub fn shares(&self, column_ns: f64, count: usize) -> Vec<f64> {
         shares(&self.stays, column_ns, count)
     }
 
-    /// The columns, from and to, in which it was blocked for longer than it was on a CPU or
+    /// Returns the columns, from and to, in which it was blocked for longer than it was on a CPU or
     /// waited for one.
     pub fn blocked(&self, column_ns: f64, count: usize) -> Vec<(i32, i32)> {
         let most = shares(&self.blocked, column_ns, count)
@@ -163,8 +160,8 @@ fn shares(stays: &[Stay], column_ns: f64, count: usize) -> Vec<f64> {
     shares
 }
 
-/// Neighbours of the same height together: from, to, height. A height of 0 is left out,
-/// and a share that is not 0 is at least 1 high.
+/// Returns blocks of neighbours of the same height: from, to, height. A height of 0 is left out, and
+/// a share that is not 0 is at least 1 high.
 pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
     let height = |share: f64| {
         let least = i32::from(share > 0.0);
@@ -181,8 +178,8 @@ pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
     blocks
 }
 
-/// What the policy is, where that is known, and its name; and the phase, in words, where there
-/// are several.
+/// Returns the title of the policy if it is known, its name, and the phase in words if there are
+/// several.
 fn title(sched: &str, phase: &str, titles: &Titles) -> String {
     let name = match phase {
         "run" => sched.to_owned(),
@@ -203,9 +200,12 @@ fn title(sched: &str, phase: &str, titles: &Titles) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::record::{parse_traced, tests::traced_sample};
+    use crate::{
+        record::{parse_traced, tests::traced_sample},
+        testing::assert_golden,
+    };
 
-    /// RR, and PBG in its two phases.
+    /// Returns RR, and PBG in its two phases.
     pub fn three_phases() -> Vec<Traced> {
         [
             ("rr", &[("run", 3_000_000)][..]),
@@ -218,17 +218,19 @@ pub mod tests {
         .collect()
     }
 
-    fn row(first_run_ns: u64, finish_ns: u64, bin_ns: u64, run_ns: &[u64]) -> Row {
+    /// Returns the row of a task with these times, and bins of 10 ns.
+    fn row(first_run_ns: u64, finish_ns: u64, run_ns: &[u64], blocked_ns: &[u64]) -> Row {
         let (phase, traces) = &three_phases()[0];
         let (mut task, mut trace) = (phase.tasks[0].clone(), traces[0].clone());
         (task.first_run_ns, task.finish_ns) = (first_run_ns, finish_ns);
-        (trace.bin_ns, trace.run_ns) = (bin_ns, run_ns.into());
+        (trace.bin_ns, trace.run_ns) = (10, run_ns.into());
+        trace.blocked_ns = blocked_ns.into();
         Row::new((&task, &trace))
     }
 
     #[test]
     fn columns_of_any_width_hold_the_time_of_the_bins() {
-        let row = row(3, 67, 10, &[7, 0, 10, 1, 0, 5, 6]);
+        let row = row(3, 67, &[7, 0, 10, 1, 0, 5, 6], &[]);
         for column_ns in [1.0, 3.7, 10.0, 25.0, 80.0] {
             let shares = row.shares(column_ns, (80.0f64 / column_ns).ceil() as usize);
             let run: f64 = shares.iter().sum::<f64>() * column_ns;
@@ -241,29 +243,24 @@ pub mod tests {
     }
 
     #[test]
-    fn a_column_is_blocked_if_most_of_it_was() {
-        let (phase, traces) = &three_phases()[0];
-        let (mut task, mut trace) = (phase.tasks[0].clone(), traces[0].clone());
-        (task.first_run_ns, task.finish_ns) = (0, 70);
-        (trace.bin_ns, trace.run_ns) = (10, vec![10, 4, 0, 0, 0, 10]);
-        trace.blocked_ns = vec![0, 6, 10, 10, 4];
-        let row = Row::new((&task, &trace));
+    fn column_is_blocked_if_most_of_it_was() {
+        let row = row(0, 70, &[10, 4, 0, 0, 0, 10], &[0, 6, 10, 10, 4]);
         assert_eq!(row.blocked(10.0, 7), [(1, 4)]);
         assert_eq!(row.blocked(20.0, 4), [(1, 2)]);
     }
 
     #[test]
-    fn a_bar_begins_and_ends_with_its_task_and_not_with_the_bin() {
-        let shares = row(3, 17, 10, &[7, 7]).shares(1.0, 20);
+    fn bar_begins_and_ends_with_its_task_and_not_with_the_bin() {
+        let shares = row(3, 17, &[7, 7], &[]).shares(1.0, 20);
         let full: Vec<_> = (0..20).filter(|&i| shares[i] > 0.99).collect();
         assert_eq!(full, (3..17).collect::<Vec<_>>());
         assert_eq!(shares.iter().filter(|&&share| share > 0.0).count(), 14);
-        // Times that were rounded on the way still are drawn.
-        assert_eq!(row(3, 9, 10, &[7]).shares(10.0, 1), [0.7]);
+        // Times that were rounded on the way are drawn nevertheless.
+        assert_eq!(row(3, 9, &[7], &[]).shares(10.0, 1), [0.7]);
     }
 
     #[test]
-    fn blocks_are_as_long_as_can_be() {
+    fn neighbours_of_one_height_are_one_block() {
         let shares = [0.0, 1.0, 1.0, 0.001, 0.002, 0.0, 0.5, 1.2];
         assert_eq!(
             blocks(&shares, 20),
@@ -273,49 +270,33 @@ pub mod tests {
     }
 
     #[test]
-    fn measuring_is_left_out_where_the_replay_follows() {
-        let phases = |all: &[Traced]| -> Vec<_> {
-            all.iter()
-                .map(|(phase, _)| phase.name().to_owned())
-                .collect()
-        };
-        let mut all = three_phases();
-        all.extend(three_phases());
+    fn measuring_is_left_out_if_its_replay_follows() {
+        let mut all = [three_phases(), three_phases()].concat();
         all.pop();
         leave_out_measuring(&mut all);
-        assert_eq!(phases(&all), ["run", "replay", "run", "measure"]);
+        let names: Vec<_> = all.iter().map(|(phase, _)| phase.name()).collect();
+        assert_eq!(names, ["run", "replay", "run", "measure"]);
     }
 
     #[test]
-    fn a_chart_says_what_it_is_about() {
+    fn titles_name_the_app_and_each_panel_the_policy_and_the_phase() {
         let known: Titles = [("rr", "RR: in turn"), ("pbg", "PBG: by a plan")]
             .map(|(policy, title)| (policy.to_owned(), title.to_owned()))
             .into();
         let chart = Chart::new(&three_phases(), &known);
-        assert_eq!(
-            chart.title,
-            "When each task had the CPU: realtime on x86_64"
-        );
-        assert_eq!(chart.end_ns, 7_000_000);
-        let titles: Vec<_> = chart.panels.iter().map(|p| p.title.as_str()).collect();
-        assert_eq!(
-            titles,
-            [
-                "RR: in turn (rr)",
-                "PBG: by a plan (pbg, measuring)",
-                "PBG: by a plan (pbg, following its plan)"
-            ]
-        );
-        assert_eq!(
-            title("stock-rr", "run", &known),
-            "Stock axsched's RR: in turn (stock-rr)"
-        );
-        assert_eq!(title("lottery", "run", &known), "lottery");
-        assert_eq!(
-            title("lottery", "replay", &known),
-            "lottery, following its plan"
-        );
-        assert_eq!(chart.panels[1].average_ns, 3_500_000);
-        assert_eq!(chart.panels[1].rows[0].turnaround_ns, 7_000_000);
+        let mut found = format!("{}, to {} ns\n", chart.title, chart.end_ns);
+        for panel in &chart.panels {
+            let turnaround_ns = panel.rows[0].turnaround_ns;
+            let (title, average_ns) = (&panel.title, panel.average_ns);
+            found += &format!("{title}: average {average_ns}, first {turnaround_ns} ns\n");
+        }
+        for (sched, phase) in [
+            ("stock-rr", "run"),
+            ("lottery", "run"),
+            ("lottery", "replay"),
+        ] {
+            found += &format!("{}\n", title(sched, phase, &known));
+        }
+        assert_golden("gantt-titles.txt", &found);
     }
 }

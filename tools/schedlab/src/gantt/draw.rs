@@ -1,6 +1,6 @@
-//! A row for each task: a bar as high as its share of the CPU. From its submission to its
-//! end there is a line below: of its colour while it waits for a CPU, thin and grey while it
-//! is blocked.
+//! Draws a row for each task, with a bar as high as its share of the CPU. A line below goes from its
+//! submission to its end: in the task's colour while it waits for a CPU, thin and grey while it is
+//! blocked.
 
 use super::chart::{Chart, Panel, Row, blocks};
 use crate::draw::{
@@ -12,12 +12,12 @@ const PANEL_TITLE: i32 = 28;
 /// The line with the average and the heading of the values.
 const PANEL_AVERAGE: i32 = 20;
 const PANEL_GAP: i32 = 14;
-/// A row and the space above its bar; lower if there are many.
+/// The height of a row with the space above its bar, and that of a row if there are many.
 const ROW: i32 = 26;
 const ROW_OF_MANY: i32 = 16;
 const MANY: usize = 12;
 const ROW_SPACE: i32 = 4;
-/// The line below a bar: its task is ready, and nothing is on top of it while it waits.
+/// The line of a task that is ready. Its bar stands on it.
 const WAITING: i32 = 4;
 /// The line of a task that is blocked.
 const BLOCKED: i32 = 1;
@@ -85,7 +85,7 @@ fn draw_panel(
 ) -> Drawn {
     let (left, right) = sides;
     let x = |ns: u64| axis.place(ns as f64 / 1e6, sides);
-    // On a ground of its own, as the grid would run through it.
+    // On a white ground, as the grid would run through it.
     let top = y + PANEL_TITLE + PANEL_AVERAGE;
     canvas.rectangle((left - 1, y), (WIDTH - MARGIN, top), WHITE)?;
     let title = (MARGIN, y + PANEL_TITLE / 2);
@@ -135,8 +135,7 @@ fn draw_row(
     canvas.rectangle((end - 1, ground - full), (end + 1, below), INK)
 }
 
-/// A dashed line down the rows, and what it stands for above them, on the side where
-/// there is more room.
+/// Draws a dashed line down the rows, and its meaning above them on the side with more room.
 fn draw_average(
     canvas: &Canvas,
     panel: &Panel,
@@ -163,7 +162,7 @@ fn dashes(canvas: &Canvas, x: i32, top: i32, below: i32) -> Drawn {
     Ok(())
 }
 
-/// What the marks mean; their colours are the tasks' own.
+/// Draws the meaning of the marks; the colours are those of tasks.
 fn legend(canvas: &Canvas) -> Drawn {
     const MARK: i32 = 16;
     let (mut x, y) = (MARGIN, canvas.legend());
@@ -196,7 +195,7 @@ fn ms(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e6)
 }
 
-/// The colour with much white in it.
+/// Returns the colour with much white in it.
 fn pale(RGBColor(r, g, b): RGBColor) -> RGBColor {
     let mix = |c: u8| 255 - (255 - c) / 5 * 2;
     RGBColor(mix(r), mix(g), mix(b))
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn chart_says_everything() {
+    fn chart_has_all_its_texts() {
         let svg = draw(&chart()).unwrap();
         for text in [
             "When each task had the CPU: realtime on x86_64",
@@ -241,9 +240,9 @@ mod tests {
         }
     }
 
-    /// Wherever the average is, and however many rows there are.
+    /// The average may be anywhere, and there may be many rows.
     #[test]
-    fn no_text_is_on_another() {
+    fn texts_do_not_overlap() {
         for average_ns in (0..=7_000_000).step_by(250_000) {
             let mut chart = chart();
             chart.panels[0].average_ns = average_ns;

@@ -1,9 +1,9 @@
-//! `schedlab profile diff`: has the program changed, and where?
+//! `schedlab profile diff`: the tasks that differ between two profiles.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use axsched_ext::pbg::stored::{Figures, StoredProfile, StoredTask};
+use axsched_ext::pbg::stored::{Figures, Header, StoredProfile, StoredTask};
 
 use super::{
     edit,
@@ -54,23 +54,18 @@ struct Differences {
     changed: usize,
 }
 
-/// In the order of `a`, then what only `b` has.
+/// Returns the differences in the order of `a`, then the tasks that only `b` has.
 fn differences(a: &StoredProfile, b: &StoredProfile, percent: f64) -> Differences {
     let mut found = Differences::default();
     let clock = Clock::new(a.header.frequency_hz);
-    if (
-        a.header.program,
-        a.header.architecture,
-        a.header.cpus,
-        a.header.timing,
-        a.header.policy,
-    ) != (
-        b.header.program,
-        b.header.architecture,
-        b.header.cpus,
-        b.header.timing,
-        b.header.policy,
-    ) {
+    // The number of runs may differ.
+    let is_same_run = Header {
+        runs: a.header.runs,
+        unrecorded: a.header.unrecorded,
+        start: a.header.start,
+        ..b.header
+    } == a.header;
+    if !is_same_run {
         found.lines.push(format!("{} -> {}", title(a), title(b)));
     }
     let (names_a, names_b) = (Names::of(a), Names::of(b));
@@ -99,8 +94,8 @@ fn differences(a: &StoredProfile, b: &StoredProfile, percent: f64) -> Difference
     found
 }
 
-/// Means that differ by more than `percent` of the first; what the user has set
-/// always counts.
+/// Returns the means that differ by more than `percent` of the first, and each difference of a
+/// priority or a deadline.
 fn changes(a: &StoredTask, b: &StoredTask, clock: Clock, percent: f64) -> Vec<String> {
     let mut changes = Vec::new();
     let figures = a.figures.to_array().into_iter().zip(b.figures.to_array());
@@ -109,10 +104,11 @@ fn changes(a: &StoredTask, b: &StoredTask, clock: Clock, percent: f64) -> Vec<St
         if (to - from).abs() <= from * percent / 100.0 {
             continue;
         }
-        let is_time = index < 3;
-        let show = |value: f64| match is_time {
-            true => format!("{} {}", clock.show(value), clock.unit()),
-            false => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+        let unit = if index < 3 { clock.unit() } else { "" };
+        let show = |value| {
+            format!("{} {unit}", clock.figure(index, value))
+                .trim_end()
+                .to_owned()
         };
         let by = match from {
             0.0 => String::new(),
@@ -137,15 +133,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::profile::tests::{sample, task};
-
-    #[test]
-    fn equal_profiles_do_not_differ() {
-        assert_eq!(
-            differences(&sample(), &sample(), 0.0),
-            Differences::default()
-        );
-    }
+    use crate::{
+        profile::tests::{sample, task},
+        testing::assert_golden,
+    };
 
     #[test]
     fn new_gone_and_changed_tasks_are_named() {
@@ -163,25 +154,15 @@ mod tests {
             None,
             [0; 3],
         ));
-        let found = differences(&sample(), &b, 5.0);
-        assert_eq!(
-            found.lines,
-            [
-                "realtime (0123456789abcdef) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks -> \
-                 realtime (0000000000000001) on x86_64, 1 CPU, in counted time, under rr; 1 run, 3 tasks",
-                "worker: run 10.000 ms -> 20.000 ms (+100.0 %); yields 2 -> 0 (-100.0 %); \
-                 priority none, deadline none -> priority 2, deadline none",
-                "gone: 1.0",
-                "new: 9",
-            ]
-        );
-        assert_eq!((found.new, found.gone, found.changed), (1, 1, 1));
-        let strict = differences(&sample(), &b, 1.0);
-        assert_eq!(strict.changed, 2);
-        assert!(strict.lines[1].starts_with("0: run 3200.105 ms -> 3300.000 ms (+3.1 %)"));
-        assert!(strict.lines[2].contains("; blocked 10.000 ms -> 10.400 ms (+4.0 %); "));
-        // From nothing there is no percentage, and any change is one.
-        let back = differences(&b, &sample(), 1e6);
-        assert!(back.lines[1].contains("yields 0 -> 2;"), "{:?}", back.lines);
+        let a = sample();
+        let all = [
+            ("within 5 %", differences(&a, &b, 5.0)),
+            ("within 1 %", differences(&a, &b, 1.0)),
+            // From nothing there is no percentage, and any change is one.
+            ("back, within 1000000 %", differences(&b, &a, 1e6)),
+            ("equal profiles", differences(&a, &a, 0.0)),
+        ];
+        let all = all.map(|(what, found)| format!("- {what}\n{found:#?}\n"));
+        assert_golden("profile-differences.txt", &all.concat());
     }
 }

@@ -1,4 +1,4 @@
-//! Which profiles are meant, where they are too many to be named one by one.
+//! The files of a merge, which may be too many to be named one by one.
 
 use std::{
     collections::HashSet,
@@ -11,13 +11,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::{cli::MergeArgs, output::note};
 
-/// How names of profiles and console logs end.
+/// The extensions of profiles and console logs.
 const ENDS: [&str; 2] = ["pbg", "log"];
 
 /// Stands for standard input.
 const STDIN: &str = "-";
 
-/// The files of the arguments, of the folders among them, and of the list, in this order. A
+/// Returns the files of the arguments, of the folders among them, and of the list, in this order. A
 /// file that is named twice is one boot, and comes once.
 pub fn files(args: &MergeArgs) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -32,14 +32,14 @@ pub fn files(args: &MergeArgs) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Where a file is. One without a place of its own, as a pipe, is what it is called.
+/// Returns the place of a file. A pipe has no other place than its name.
 fn place(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The names in the list, one on each line; those of a relative path are looked for here. The
-/// output of an earlier merge is left out with a warning, as its runs would be counted twice:
-/// whoever lists files by a pattern does not mean it.
+/// Returns the names in the list, one on each line; relative paths begin in the current folder. The
+/// output of an earlier merge, which a pattern may have listed, is left out with a warning, as its
+/// runs would be counted twice.
 fn listed(args: &MergeArgs) -> Result<Vec<PathBuf>> {
     let Some(list) = &args.from_list else {
         return Ok(Vec::new());
@@ -72,8 +72,8 @@ fn listed(args: &MergeArgs) -> Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// The profiles and console logs of a folder, by name. What is merged must not lie among them,
-/// or the next merge would count all its runs again.
+/// Returns the profiles and console logs of a folder, by name. Refuses an output among them, as the
+/// next merge would count all its runs again.
 fn in_folder(folder: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     let wanted = |path: &Path| {
         let end = path.extension().and_then(|end| end.to_str());

@@ -1,5 +1,5 @@
-//! `schedlab profile merge`: several runs of a program, of one machine or of ten thousand, to
-//! one profile. One file is in memory at a time.
+//! `schedlab profile merge`: makes one profile of several runs of a program, on one machine or on ten
+//! thousand. One file is in memory at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::{
     output::{count, note, print, print_line},
 };
 
-/// How many of the files that do not belong are named in an error.
+/// The number of files that an error names.
 const ENOUGH: usize = 20;
 
 pub fn merge(args: &MergeArgs) -> Result<Verdict> {
@@ -50,19 +50,20 @@ pub fn merge(args: &MergeArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// The runs so far, and what was not taken for one of them.
+/// The runs so far, and the files that were left out.
 #[derive(Default)]
 struct Fleet {
     merger: Merger,
     variation: Variation,
-    /// What was taken first: the others must be of the same program and machine.
+    /// The first run: the others must be of the same program and machine.
     first: Option<(PathBuf, Header)>,
-    /// A file that is no run of that program there, and why.
+    /// The files that are no run of that program and machine, with the reasons.
     others: Vec<String>,
 }
 
 impl Fleet {
-    /// What cannot be read is an error; what does not belong is kept in mind.
+    /// Adds a file, or the reason for which it does not belong. A file that cannot be read is an
+    /// error.
     fn add(&mut self, path: &Path) -> Result<()> {
         let place = || path.display().to_string();
         let profile = match examine(path)? {
@@ -79,7 +80,7 @@ impl Fleet {
                     self.first = Some((path.to_owned(), profile.header));
                 }
             }
-            // Of which one is to blame. The others are of all together.
+            // One profile is to blame. Other errors are about all together.
             Err(error) if error.profile().is_some() => {
                 self.others
                     .push(format!("{}: {}", place(), self.reason(error, &profile)));
@@ -89,7 +90,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Files have names, which say more than the library's numbers.
+    /// Returns the library's reason without the number of the profile, as files have names.
     fn reason(&self, error: MergeError, profile: &StoredProfile) -> String {
         let found = profile.header.program;
         match (error, &self.first) {
@@ -114,7 +115,7 @@ impl Fleet {
         }
     }
 
-    /// An error that names what does not belong.
+    /// Refuses files that do not belong, and names them.
     fn all_belong(&self, files: usize) -> Result<()> {
         match &self.others[..] {
             [] => Ok(()),

@@ -1,4 +1,4 @@
-//! What tasks are called, and which one is meant.
+//! Names of tasks.
 
 use anyhow::{Result, bail};
 use axsched_ext::{
@@ -10,7 +10,7 @@ use axsched_ext::{
 pub struct Names {
     keys: Vec<TaskKey>,
     labels: Vec<Option<String>>,
-    /// `0.2`: the third child of the root's first one.
+    /// The place of each in the tree: `0.2` is the third child of the root's first one.
     paths: Vec<String>,
 }
 
@@ -35,12 +35,12 @@ impl Names {
         }
     }
 
-    /// The path, or the key if it has none.
+    /// Returns the path of a task, or its key if it has none.
     pub fn path(&self, index: usize) -> &str {
         &self.paths[index]
     }
 
-    /// The label or path, with the key after it where that would be ambiguous.
+    /// Returns the label or the path of a task, with the key after it if another task has the same.
     pub fn name(&self, index: usize) -> String {
         let plain = |i: usize| self.labels[i].as_ref().unwrap_or(&self.paths[i]);
         let name = plain(index);
@@ -51,18 +51,18 @@ impl Names {
         }
     }
 
-    /// The task that somebody means by a label, a key or a path, in this order.
-    pub fn find(&self, who: &str) -> Result<usize> {
+    /// Returns the task with this label, key or path; a label goes first, then a key.
+    pub fn find(&self, wanted: &str) -> Result<usize> {
         let matching = |is: &dyn Fn(usize) -> bool| -> Vec<usize> {
             (0..self.keys.len()).filter(|index| is(*index)).collect()
         };
-        let key = who.trim_start_matches("0x").to_lowercase();
-        let mut found = matching(&|i| self.labels[i].as_deref() == Some(who));
+        let key = wanted.trim_start_matches("0x").to_lowercase();
+        let mut found = matching(&|i| self.labels[i].as_deref() == Some(wanted));
         if found.is_empty() {
             found = matching(&|i| self.keys[i].to_string() == key);
         }
         if found.is_empty() {
-            found = matching(&|i| self.paths[i] == who);
+            found = matching(&|i| self.paths[i] == wanted);
         }
         match found[..] {
             [index] => Ok(index),
@@ -73,14 +73,14 @@ impl Names {
                     .collect();
                 let more = if self.keys.len() > ENOUGH { " …" } else { "" };
                 bail!(
-                    "--task: expected a label, key or path of the profile, found `{who}`; it has {}{more}",
+                    "--task: expected a label, key or path of the profile, found `{wanted}`; it has {}{more}",
                     names.join(" ")
                 )
             }
             _ => {
                 let keys: Vec<_> = found.iter().map(|i| self.keys[*i].to_string()).collect();
                 bail!(
-                    "--task: expected one task, found {} called `{who}`; their keys are {}",
+                    "--task: expected one task, found {} called `{wanted}`; their keys are {}",
                     found.len(),
                     keys.join(" ")
                 )
@@ -96,18 +96,16 @@ mod tests {
     use crate::testing::assert_has;
 
     #[test]
-    fn a_task_is_found_by_label_key_and_path() {
+    fn task_is_found_by_label_key_and_path() {
         let profile = sample();
         let names = Names::of(&profile);
         assert_eq!([0, 1, 2].map(|i| names.name(i)), ["0", "worker", "1.0"]);
-        for (who, index) in [("0", 0), ("worker", 1), ("1", 1), ("1.0", 2)] {
-            assert_eq!(names.find(who).unwrap(), index, "{who}");
+        for (name, index) in [("0", 0), ("worker", 1), ("1", 1), ("1.0", 2)] {
+            assert_eq!(names.find(name).unwrap(), index, "{name}");
             let key = profile.tasks[index].key.to_string();
-            assert_eq!(names.find(&key).unwrap(), index);
-            assert_eq!(
-                names.find(&format!("0x{}", key.to_uppercase())).unwrap(),
-                index
-            );
+            for key in [format!("0x{}", key.to_uppercase()), key] {
+                assert_eq!(names.find(&key).unwrap(), index);
+            }
         }
         assert_eq!(
             names.find("none").unwrap_err().to_string(),

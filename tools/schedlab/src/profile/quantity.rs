@@ -1,8 +1,8 @@
-//! Times between counts and what people say.
+//! Times as counts, and in units for people.
 
 use anyhow::{Result, bail};
 
-/// How counts are shown: in ms if the counter's frequency is known.
+/// The counter of a profile. Counts are shown in ms if its frequency is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     frequency_hz: u64,
@@ -13,7 +13,7 @@ impl Clock {
         Self { frequency_hz }
     }
 
-    /// `ms` or `counts`.
+    /// Returns `ms` or `counts`.
     pub fn unit(self) -> &'static str {
         if self.frequency_hz == 0 {
             "counts"
@@ -22,7 +22,7 @@ impl Clock {
         }
     }
 
-    /// The number of [`unit`](Self::unit)s, without the unit.
+    /// Returns counts as a number of [`unit`](Self::unit)s, without the unit.
     pub fn show(self, counts: f64) -> String {
         if self.frequency_hz == 0 {
             format!("{counts:.0}")
@@ -31,7 +31,20 @@ impl Clock {
         }
     }
 
-    /// Counts that are not more than `text`, as `50ms` or `5000counts`.
+    /// Returns a value of the figure with this index: the first three are times, the others counts.
+    pub fn figure(self, index: usize, value: f64) -> String {
+        match index {
+            0..3 => self.show(value),
+            _ => Self::number(value),
+        }
+    }
+
+    /// Returns a number with as many decimals as it has, one at most.
+    pub fn number(value: f64) -> String {
+        format!("{value:.1}").trim_end_matches(".0").to_owned()
+    }
+
+    /// Returns the counts that are not more than `text`, as `50ms` or `5000counts`.
     pub fn counts(self, text: &str) -> Result<u64> {
         const EXPECTED: &str = "a time as 50ms, 1.5s, 20us, 100ns or 5000counts";
         let digits = text
@@ -67,7 +80,7 @@ impl Clock {
     }
 }
 
-/// A decimal number times 10^9; `None` if it is none, or finer than that.
+/// Returns a decimal number times 10^9; `None` if it is no number, or finer than that.
 fn scaled(number: &str) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || fraction.is_empty() || fraction.len() > 9 {
@@ -81,22 +94,25 @@ fn scaled(number: &str) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::assert_has;
+    use crate::testing::assert_golden;
 
     #[test]
     fn times_become_counts_and_are_never_longer() {
-        let at = |hz, text| Clock::new(hz).counts(text).unwrap();
-        assert_eq!(at(1_000_000_000, "50ms"), 50_000_000);
-        assert_eq!(at(10_000_000, "1.5s"), 15_000_000);
-        assert_eq!(at(10_000_000, "199 ns"), 1);
-        assert_eq!(at(62_500_000, "0.001us"), 0);
-        assert_eq!(at(0, "5000counts"), 5000);
-        assert_eq!(at(1, "18446744073709551615counts"), u64::MAX);
+        for (hz, text, counts) in [
+            (1_000_000_000, "50ms", 50_000_000),
+            (10_000_000, "1.5s", 15_000_000),
+            (10_000_000, "199 ns", 1),
+            (62_500_000, "0.001us", 0),
+            (0, "5000counts", 5000),
+            (1, "18446744073709551615counts", u64::MAX),
+        ] {
+            assert_eq!(Clock::new(hz).counts(text).unwrap(), counts, "{text}");
+        }
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
-        for text in [
+    fn wrong_times_are_refused() {
+        let errors = [
             "",
             "50",
             "ms",
@@ -109,17 +125,12 @@ mod tests {
             "inf s",
             "99999999999999999999s",
             "18446744073709551615s",
-        ] {
-            let error = Clock::new(1_000_000_000).counts(text).unwrap_err();
-            let error = error.to_string();
-            assert!(
-                error.starts_with("--deadline: expected ") && error.ends_with(&format!("`{text}`")),
-                "{error}"
-            );
-        }
-        assert_has(
-            Clock::new(0).counts("5ms").unwrap_err().to_string(),
-            "5000counts",
+        ]
+        .map(|text| format!("{}\n", Clock::new(1_000_000_000).counts(text).unwrap_err()));
+        let unknown = Clock::new(0).counts("5ms").unwrap_err();
+        assert_golden(
+            "profile-times.txt",
+            &format!("{}{unknown}\n", errors.concat()),
         );
     }
 

@@ -1,4 +1,4 @@
-//! How far the runs of a program differ: the run time of each task over the profiles.
+//! The variation of each task's run time over the runs of a program.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use axsched_ext::{
 use super::{names::Names, quantity::Clock, show::mean};
 use crate::grid;
 
-/// What is kept of each task: not its runs, of which there may be any number.
+/// The moments of each task's run time. Runs are not kept, as there may be any number.
 #[derive(Debug, Default)]
 pub struct Variation {
     tasks: HashMap<TaskKey, Moments>,
-    /// Whether some profile had several runs of a task, of which it does not say how each was.
+    /// True if a profile had several runs of a task, and so only their mean.
     merged: bool,
 }
 
@@ -32,7 +32,7 @@ struct Moments {
 }
 
 impl Moments {
-    /// The same value, `count` times.
+    /// Adds a value `count` times.
     fn add(&mut self, value: f64, count: u32) {
         self.count += u64::from(count);
         let off = value - self.mean;
@@ -40,8 +40,8 @@ impl Moments {
         self.squares += f64::from(count) * off * (value - self.mean);
     }
 
-    /// The standard deviation, of a sample, over the mean, in %; `None` if there are not two
-    /// values, or all are 0.
+    /// Returns the standard deviation of the sample over the mean, in %; `None` if there are fewer than
+    /// two values, or all are 0.
     fn percent(&self) -> Option<f64> {
         let known = self.count > 1 && self.mean > 0.0;
         known.then(|| (self.squares / (self.count - 1) as f64).sqrt() / self.mean * 100.0)
@@ -49,7 +49,7 @@ impl Moments {
 }
 
 impl Variation {
-    /// Adds a run, or several that were merged before: these count with their mean.
+    /// Adds a profile. Runs that were merged before count with their mean.
     pub fn add(&mut self, profile: &StoredProfile) {
         for task in &profile.tasks {
             let of = self.tasks.entry(task.key).or_default();
@@ -62,7 +62,7 @@ impl Variation {
         self.tasks.get(&key).and_then(Moments::percent)
     }
 
-    /// A line for each task of what was merged, for people.
+    /// Returns a table of the tasks of a merged profile.
     pub fn text(&self, merged: &StoredProfile) -> String {
         let clock = Clock::new(merged.header.frequency_hz);
         let names = Names::of(merged);
@@ -90,7 +90,7 @@ impl Variation {
         text
     }
 
-    /// By how much most tasks vary, and which the most.
+    /// Returns the median variation, and the task that varies most.
     fn summary(&self, merged: &StoredProfile, names: &Names) -> String {
         let tasks = merged.tasks.iter().enumerate();
         let mut all: Vec<_> = tasks
@@ -102,8 +102,9 @@ impl Variation {
                 "Run times vary by {median:.2} % (the median over the tasks), most for {}: {most:.2} %.\n",
                 names.name(*index)
             ),
-            _ => "No task was seen in two runs, so nothing is known of how far they differ.\n"
-                .to_owned(),
+            _ => {
+                "No task was seen in two runs, so it is not known how far runs differ.\n".to_owned()
+            }
         }
     }
 }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variation_is_that_of_all_values_at_once() {
+    fn variation_is_that_of_all_values_at_once() {
         let values: Vec<f64> = (0..1000).map(|n| f64::from(n * 7919 % 1009)).collect();
         let mean = values.iter().sum::<f64>() / 1000.0;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -129,7 +130,7 @@ mod tests {
         let ones: Vec<_> = values.iter().map(|value| (*value, 1)).collect();
         let found = moments(&ones).percent().unwrap();
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
-        // A value three times is three values; where they begin does not matter.
+        // A value three times is three values. Large values lose no digits.
         let many = [(2e12, 3), (2e12 + 4.0, 1)];
         let each = [(2e12, 1), (2e12 + 4.0, 1), (2e12, 1), (2e12, 1)];
         let (many, each) = (moments(&many), moments(&each));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_run_or_none_at_all_nothing_is_said() {
+    fn variation_of_fewer_than_two_values_is_unknown() {
         assert_eq!(moments(&[]).percent(), None);
         assert_eq!(moments(&[(5.0, 1)]).percent(), None);
         assert_eq!(moments(&[(0.0, 9)]).percent(), None);

@@ -1,4 +1,4 @@
-//! A cell: a policy on so many CPUs, as result lines have it.
+//! A cell: a policy on a number of CPUs, whose runs become result lines.
 
 use std::num::NonZeroUsize;
 
@@ -14,10 +14,7 @@ use sched_sim::{
 };
 use sched_tests_results::{Context, RunLine, TaskLine, TickPhase};
 
-use super::{
-    costs::Costs,
-    flavour::{Flavour, TICK_NS},
-};
+use super::flavour::{Flavour, Flavours, TICK_NS};
 use crate::{
     compare::Results,
     project::Cell,
@@ -27,7 +24,7 @@ use crate::{
 /// The value of `timing` in the lines of a simulation.
 pub const MODEL: &str = "model";
 
-/// What make calls a policy: `sched_rr`, `stock_rr`.
+/// Returns the feature of a policy, as `sched_rr` or `stock_rr`.
 pub fn feature(policy: &Policy) -> String {
     let name = policy.name().replace('-', "_");
     match name.starts_with("stock_") {
@@ -36,7 +33,7 @@ pub fn feature(policy: &Policy) -> String {
     }
 }
 
-/// What is played of a recording.
+/// A recording under a policy, ready to be played.
 pub struct Play<'a> {
     pub policy: &'a Policy,
     pub cpus: usize,
@@ -47,10 +44,10 @@ pub struct Play<'a> {
     scale: u64,
 }
 
-/// What a run with another seed came to.
+/// The figures of a run with a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeded {
-    /// The bound of the work as it came out, in ms; the next three in ms, too.
+    /// The bound of the changed work, in ms, as are the next three.
     pub bound: f64,
     pub average: f64,
     pub slowest: f64,
@@ -63,28 +60,24 @@ impl<'a> Play<'a> {
     pub fn new(
         policy: &'a Policy,
         cpus: usize,
-        scale: u64,
-        flavour: &'a Flavour,
-        costs: &Costs,
+        flavours: &'a Flavours,
         sharing: Sharing,
     ) -> Result<Self> {
+        let flavour = flavours.of(policy);
         let header = &flavour.profile.header;
         let arch = header.architecture.name();
-        let row = match (policy.follows_plan_on(cpus, sharing), policy.follows_plan()) {
-            (true, _) => format!("{} replay", policy.name()),
-            (false, true) => format!("{} idle", policy.name()),
-            (false, false) => policy.name().to_owned(),
-        };
-        let phase = match policy.follows_plan_on(cpus, sharing) {
-            true => "replay",
-            false => "run",
+        let name = policy.name();
+        let (row, phase) = match (policy.follows_plan_on(cpus, sharing), policy.follows_plan()) {
+            (true, _) => (format!("{name} replay"), "replay"),
+            (false, true) => (format!("{name} idle"), "run"),
+            (false, false) => (name.to_owned(), "run"),
         };
         Ok(Self {
             policy,
             cpus,
             flavour,
             sharing,
-            cost: costs.of_yield(arch, &row)?,
+            cost: flavours.costs.of_yield(arch, &row)?,
             context: Context {
                 app: header.program.name.to_string(),
                 arch: arch.to_owned(),
@@ -92,11 +85,11 @@ impl<'a> Play<'a> {
                 sched: policy.name().to_owned(),
                 phase: phase.to_owned(),
             },
-            scale,
+            scale: flavours.scale,
         })
     }
 
-    /// How several CPUs share the work here.
+    /// Returns how several CPUs share the work here.
     pub const fn shared(&self) -> Sharing {
         match self.cpus > 1 && self.policy.shares(self.sharing) {
             true => self.sharing,
@@ -104,33 +97,35 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Whether a task that was preempted has to go on where it was, and others might have it.
+    /// Returns true if a preempted task has to stay on its CPU although others might take it.
     pub const fn preempted_stay(&self) -> bool {
         matches!(self.shared(), Sharing::Balanced) && self.flavour.machine.preempted_stay
     }
 
-    /// What a recording is of: PBG while it measures, as this `scheduler`, `pbg` or `pbg-coop`,
-    /// played with its base policy.
-    pub fn measuring(
-        scheduler: &str,
-        base: &'a Policy,
-        scale: u64,
-        flavour: &'a Flavour,
-        costs: &Costs,
-    ) -> Result<Self> {
+    /// Returns the run that was recorded: PBG while it measures as `scheduler`, which is `pbg` or
+    /// `pbg-coop`, played with its base policy. `None` if there is no such recording.
+    pub fn measuring(scheduler: &str, flavours: &'a Flavours) -> Result<Option<Self>> {
+        let Some(flavour) = flavours.recorded_as(scheduler) else {
+            return Ok(None);
+        };
         let arch = flavour.profile.header.architecture.name();
-        Ok(Self {
-            cost: costs.of_yield(arch, &format!("{scheduler} measure"))?,
-            ..Self::new(base, 1, scale, flavour, costs, Sharing::None)?
-        })
+        let cost = flavours
+            .costs
+            .of_yield(arch, &format!("{scheduler} measure"))?;
+        let run = Self::new(flavour.base, 1, flavours, Sharing::None)?;
+        Ok(Some(Self {
+            cost,
+            flavour,
+            ..run
+        }))
     }
 
-    /// At a phase of the tick.
+    /// Plays it at a phase of the tick.
     pub fn at(&self, tick_phase: TickPhase) -> Result<Outcome> {
         Ok(self.with_plan_at(tick_phase)?.0)
     }
 
-    /// The same, and what PBG says of the plan that it followed.
+    /// Plays it at a phase of the tick. Also returns PBG's status of the plan that it followed.
     pub fn with_plan_at(&self, tick_phase: TickPhase) -> Result<(Outcome, Option<Status>)> {
         let played = self.played(&self.flavour.workload, start_ns(tick_phase))?;
         let phases = vec![self.phase(&played, tick_phase)];
@@ -141,7 +136,7 @@ impl<'a> Play<'a> {
         Ok((outcome, played.plan))
     }
 
-    /// At a phase of the tick, with its first `most` switches and wakes.
+    /// Plays it at a phase of the tick. Also returns its first `most` switches and wakes.
     pub fn traced(&self, tick_phase: TickPhase, most: NonZeroUsize) -> Result<(Phase, Traced)> {
         let Flavour {
             workload, profile, ..
@@ -152,7 +147,8 @@ impl<'a> Play<'a> {
         Ok((self.phase(&played, tick_phase), traced))
     }
 
-    /// With each task's time changed at random by up to `spread`, and a start of its own.
+    /// Plays it with each task's time and the start changed at random, the times by up to
+    /// `spread`.
     pub fn by_seed(&self, spread: f64, seed: u64) -> Result<Seeded> {
         let workload = varied(&self.flavour.workload, spread, seed);
         let played = self.played(&workload, phase_ns(TICK_NS, seed))?;
@@ -168,7 +164,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// As a table calls it: the policy, and whether it is PBG without a plan.
+    /// Returns its name in tables: that of the policy, and a mark if it is PBG without a plan.
     pub fn name(&self) -> String {
         let name = self.policy.name();
         match self.policy.follows_plan() && !self.policy.follows_plan_on(self.cpus, self.sharing) {
@@ -177,7 +173,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// All that was played of it.
+    /// Returns its outcomes as results of its cell.
     pub fn results(&self, outcomes: Vec<Outcome>) -> Results {
         Results {
             cell: Cell::new(&self.context.arch, &self.context.app, &feature(self.policy)),
@@ -237,12 +233,12 @@ impl<'a> Play<'a> {
     }
 }
 
-/// How long after a tick a run at this phase begins.
+/// Returns the time from a tick to the beginning of a run at this phase.
 fn start_ns(tick_phase: TickPhase) -> u64 {
     TICK_NS * u64::from(u16::from(tick_phase)) / 1000
 }
 
-/// Jain's index, to six decimals.
+/// Returns Jain's index, to six decimals.
 fn jain(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let sum: f64 = values.clone().sum();
     let squares: f64 = values.clone().map(|value| value * value).sum();
@@ -257,10 +253,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::{
-        cli::{Cli, Command},
-        simulate::Flavours,
-    };
+    use crate::cli::{Cli, Command};
 
     /// On 2, 4 and 8 CPUs, average and makespan of `batch-at-once` in ms with one queue that all
     /// CPUs share: `schedlab simulate --one-queue`, 26 November 2026 (ADR 0026).
@@ -284,41 +277,29 @@ mod tests {
         jobs.extend(longest);
     }
 
-    /// CPUs that share the work come close to one queue, however tasks were dealt out to them.
+    /// However tasks were dealt out, CPUs that share the work come close to one queue.
     #[test]
     fn cpus_that_share_are_close_to_one_queue() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        let file = |path: &str| format!("{root}/{path}");
-        let recording = |name: &str| file(&format!("tools/schedlab/tests/recordings/{name}.pbg"));
-        let words = [
-            "schedlab".to_owned(),
-            "simulate".to_owned(),
-            recording("batch-at-once"),
-            "--cooperative".to_owned(),
-            recording("batch-at-once-coop"),
-            "--metered".to_owned(),
-            "--costs".to_owned(),
-            file("docs/results/cost.csv"),
-            "--results".to_owned(),
-            file("docs/results/tables.csv"),
-        ];
-        let Command::Simulate(args) = Cli::parse_from(words).command else {
+        let recording = "tools/schedlab/tests/recordings/batch-at-once";
+        let words = format!(
+            "schedlab simulate {root}/{recording}.pbg --cooperative {root}/{recording}-coop.pbg \
+             --metered --costs {root}/docs/results/cost.csv --results {root}/docs/results/tables.csv"
+        );
+        let Command::Simulate(args) = Cli::parse_from(words.split(' ')).command else {
             panic!("it simulates");
         };
-        let played = &args.played;
-        let costs = Costs::read(&played.source.costs, &played.source.results).unwrap();
+        let source = &args.played.source;
         let close = |cpus: usize, is_dealt: bool| {
-            let source = &played.source;
-            let mut flavours =
-                Flavours::read(source, played.cooperative.as_deref(), &costs).unwrap();
+            let mut flavours = Flavours::read(source).unwrap();
             if is_dealt {
-                deal_badly(&mut flavours.preemptive.workload, cpus);
-                deal_badly(&mut flavours.cooperative.as_mut().unwrap().workload, cpus);
+                for flavour in flavours.all_mut() {
+                    deal_badly(&mut flavour.workload, cpus);
+                }
             }
             for (name, one_queue) in ONE_QUEUE {
                 let policy = Policy::named(name).unwrap();
-                let flavour = flavours.of(policy);
-                let play = Play::new(policy, cpus, 1, flavour, &costs, Sharing::Balanced).unwrap();
+                let play = Play::new(policy, cpus, &flavours, Sharing::Balanced).unwrap();
                 let mut sums = [0.0; 2];
                 for tick_phase in TickPhase::evenly(8) {
                     let outcome = play.at(tick_phase).unwrap();

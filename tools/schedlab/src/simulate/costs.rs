@@ -1,4 +1,4 @@
-//! What the tables say of costs.
+//! Costs, from the committed tables.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use sched_sim::costs::YieldCost;
 
 use crate::docs::{Data, Filter};
 
-/// As many tasks as the program `yield` has.
+/// The number of tasks of the program `yield`.
 const FEW: u64 = 4;
 
 /// `cost.csv`, by `make cost`, and `tables.csv`, by `make compare`.
@@ -28,7 +28,7 @@ impl Costs {
         })
     }
 
-    /// What a yield takes under `scheduler`, which is a row of the table: `cfs`, `pbg replay`.
+    /// Returns the cost of a yield under `scheduler`, a row of the table, as `cfs` or `pbg replay`.
     pub fn of_yield(&self, arch: &str, scheduler: &str) -> Result<YieldCost> {
         let (path, data) = &self.costs;
         let filter = filter([("arch", arch), ("scheduler", scheduler)]);
@@ -46,10 +46,10 @@ impl Costs {
         Ok(YieldCost::new(points))
     }
 
-    /// What the instrument of the test programs takes in a switch from one task to another, in
-    /// nanoseconds, in a kernel that preempts or in one that does not: what a yield of the
-    /// program `yield` takes more than one of `cost`, which has no instrument, less what its loop
-    /// takes more. PBG's replay, which does not switch, says the latter.
+    /// Returns the time of the test programs' instrument in a switch from one task to another, in
+    /// nanoseconds, in a kernel that preempts or in one that does not. A yield of the program `yield`
+    /// takes longer than one of `cost`, which has no instrument. The part that its loop takes is
+    /// subtracted: it is the difference under PBG's replay, which does not switch.
     pub fn instrument_ns(&self, arch: &str, preempts: bool) -> Result<u64> {
         let (switching, keeping) = match preempts {
             true => ("rr", "pbg"),
@@ -62,8 +62,8 @@ impl Costs {
         Ok((switched - kept).round().max(0.0) as u64)
     }
 
-    /// What a switch itself takes, without an instrument: what a task alone spares, under a
-    /// policy whose pick is the same with one task as with more.
+    /// Returns the time of a switch itself, without an instrument: the time that a task alone spares
+    /// under a policy whose pick is the same with one task as with more.
     pub fn switch_ns(&self, arch: &str, preempts: bool) -> Result<u64> {
         let cost = self.of_yield(arch, if preempts { "rr" } else { "fifo" })?;
         Ok((cost.switched_ns(FEW) - cost.alone_ns()).round().max(0.0) as u64)

@@ -1,4 +1,4 @@
-//! A recording as it is played: less what its own scheduler took.
+//! A recording as it is played: without the time that its own scheduler took.
 
 use std::path::Path;
 
@@ -17,32 +17,28 @@ use sched_sim::{
 use super::costs::Costs;
 use crate::{cli::RecordingArgs, output::count, profile::read};
 
-/// The time between two ticks of ArceOS, in nanoseconds. A recording does not say it.
+/// The time between two ticks of ArceOS, in nanoseconds, which a recording does not tell.
 pub const TICK_NS: u64 = 10_000_000;
 
-/// What was recorded by kernels that preempt, or by those that do not: they do different work,
-/// as guards cost something in the one and nothing in the other.
+/// A recording of a kernel that preempts, or of one that does not. The two do different work: only
+/// the first has guards that cost something.
 pub struct Flavour {
     pub profile: StoredProfile,
     pub workload: Workload,
     /// One CPU, at the first phase of the tick.
     pub machine: Machine,
-    /// How far a task's time is from the recording's at most when its own policy is played, in
-    /// parts of it.
+    /// The largest difference between a task's time and the recording's if its own policy is played,
+    /// as a part of the recording's.
     pub rest: f64,
-    /// How often all its tasks waited for each other then: it does not say enough of for whom.
+    /// The number of times that all tasks then waited for each other, as the recording does not tell
+    /// all waits.
     pub broken_waits: u64,
     /// The policy that ran while it was recorded.
-    base: &'static Policy,
+    pub base: &'static Policy,
 }
 
 impl Flavour {
-    pub fn of(
-        profile: StoredProfile,
-        preempts: bool,
-        is_metered: bool,
-        costs: &Costs,
-    ) -> Result<Self> {
+    fn of(profile: StoredProfile, preempts: bool, is_metered: bool, costs: &Costs) -> Result<Self> {
         let arch = profile.header.architecture.name();
         let clock = Clock::of_frequency(profile.header.frequency_hz);
         let machine = Machine {
@@ -75,56 +71,58 @@ impl Flavour {
             machine,
         })
     }
-
-    /// The policy that ran while it was recorded.
-    pub const fn base(&self) -> &'static Policy {
-        self.base
-    }
-
-    /// The recording, and so the plan, stays.
-    fn changed(self, changes: &[Change]) -> Result<Self> {
-        Ok(Self {
-            workload: changed(&self.workload, changes)?,
-            ..self
-        })
-    }
 }
 
-/// The recordings of a program.
+/// The recordings of a program, and what they are played at.
 pub struct Flavours {
-    /// Of a kernel that preempts.
+    /// The recording of a kernel that preempts.
     pub preemptive: Flavour,
-    /// Of one that does not.
+    /// The recording of a kernel that does not.
     pub cooperative: Option<Flavour>,
+    pub costs: Costs,
+    /// The divisor of the workload.
+    pub scale: u64,
 }
 
 impl Flavours {
-    pub fn read(args: &RecordingArgs, cooperative: Option<&Path>, costs: &Costs) -> Result<Self> {
+    pub fn read(args: &RecordingArgs) -> Result<Self> {
+        let costs = Costs::read(&args.costs, &args.results)?;
         let profile = recording(&args.recording, args)?;
-        let cooperative = match cooperative {
+        let of = |profile, preempts| Flavour::of(profile, preempts, args.metered, &costs);
+        let cooperative = match &args.cooperative {
             Some(file) => {
                 let other = recording(file, args)?;
-                of_one_program(&args.recording, &profile, &other)?;
-                Some(Flavour::of(other, false, args.metered, costs)?)
+                check_program(&args.recording, &profile, &other)?;
+                Some(of(other, false)?)
             }
             None => None,
         };
         Ok(Self {
-            preemptive: Flavour::of(profile, true, args.metered, costs)?,
+            preemptive: of(profile, true)?,
             cooperative,
+            costs,
+            scale: args.scale,
         })
     }
 
-    /// The same program in a changed world.
-    pub fn changed(self, changes: &[Change]) -> Result<Self> {
-        let cooperative = self.cooperative.map(|flavour| flavour.changed(changes));
-        Ok(Self {
-            preemptive: self.preemptive.changed(changes)?,
-            cooperative: cooperative.transpose()?,
-        })
+    pub fn all(&self) -> impl Iterator<Item = &Flavour> {
+        [&self.preemptive].into_iter().chain(&self.cooperative)
     }
 
-    /// The one that was recorded under this scheduler, `pbg` or `pbg-coop`.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Flavour> {
+        let first = [&mut self.preemptive].into_iter();
+        first.chain(&mut self.cooperative)
+    }
+
+    /// Changes the workloads. The recording, and with it the plan, stays.
+    pub fn change(&mut self, changes: &[Change]) -> Result<()> {
+        for flavour in self.all_mut() {
+            flavour.workload = changed(&flavour.workload, changes)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the one that was recorded under this scheduler, `pbg` or `pbg-coop`.
     pub fn recorded_as(&self, scheduler: &str) -> Option<&Flavour> {
         match scheduler {
             "pbg" => Some(&self.preemptive),
@@ -132,7 +130,7 @@ impl Flavours {
         }
     }
 
-    /// The one that is played under this policy.
+    /// Returns the one that is played under this policy.
     pub fn of(&self, policy: &Policy) -> &Flavour {
         match &self.cooperative {
             Some(cooperative) if !policy.is_preemptive() => cooperative,
@@ -142,7 +140,7 @@ impl Flavours {
 }
 
 /// Refuses two recordings that are not of the same program on the same architecture.
-pub fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
+fn check_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Result<()> {
     let [one, other] = [&one.header, &other.header];
     if (one.program, one.architecture) != (other.program, other.architecture) {
         bail!(
@@ -157,7 +155,7 @@ pub fn of_one_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -
     Ok(())
 }
 
-/// What ran: without preemption the base policy's slices end nothing.
+/// Returns the policy that ran. Without preemption that is FIFO, as time slices end nothing.
 fn ran(profile: &StoredProfile, preempts: bool) -> Option<&'static Policy> {
     match preempts {
         true => base(profile),
@@ -165,15 +163,15 @@ fn ran(profile: &StoredProfile, preempts: bool) -> Option<&'static Policy> {
     }
 }
 
-/// What ran while it was recorded: a base policy of PBG's, or another that was recorded by the
-/// layer around it.
+/// Returns the policy of the header: a base policy of PBG's, or another one within the recording
+/// layer.
 fn base(profile: &StoredProfile) -> Option<&'static Policy> {
     let base = Policy::named(profile.header.policy.as_str())?;
     (!base.follows_plan()).then_some(base)
 }
 
-/// The row of costs of what ran then. Of a policy within the recording layer there is none: what
-/// that takes in a switch stays in the tasks' time (`docs/simulate.md`).
+/// Returns the row of costs of the policy that ran. A policy within the recording layer has none:
+/// the layer's time in a switch stays in the tasks' time (`docs/simulate.md`).
 fn recorded_as(base: &'static Policy) -> &'static str {
     match base.name() {
         "rr" | "fifo" => "pbg measure",
@@ -181,12 +179,12 @@ fn recorded_as(base: &'static Policy) -> &'static str {
     }
 }
 
-/// The steps of a recording: those that the model takes in a run of it.
+/// The number of steps that the model takes in a run of a recording.
 struct Steps {
     /// Run intervals and wakes of all tasks, and ticks of one CPU until the last task has ended,
     /// if the waits of a task begin after those of its parent.
     total: f64,
-    /// The task that adds most, and by what.
+    /// The task that adds most, and its figures.
     most: String,
 }
 
@@ -195,7 +193,7 @@ impl Steps {
         let clock = Clock::of_frequency(profile.header.frequency_hz);
         let (mut steps, mut run_ns, mut last_ns) = (0.0, 0.0, 0.0_f64);
         let (mut largest, mut most) = (0.0, String::new());
-        // Until when a task waits, by its place.
+        // The end of each task's waits, by its index.
         let mut waited_ns: Vec<f64> = Vec::with_capacity(profile.tasks.len());
         for (i, task) in profile.tasks.iter().enumerate() {
             let runs = f64::from(task.runs);
@@ -239,8 +237,8 @@ impl Steps {
     }
 }
 
-/// The recording in a file, if it is one that can be played.
-pub fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
+/// Reads a recording, and refuses one that cannot be played.
+fn recording(file: &Path, args: &RecordingArgs) -> Result<StoredProfile> {
     let profile = read(file)?.profile;
     let (header, file) = (&profile.header, file.display());
     if let Some(app) = &args.app

@@ -2,7 +2,10 @@
 
 use sched_sim::{play::INTERRUPT_NS, policies::Sharing, whatif::Change};
 
-use super::{cells::Play, flavour::Flavour};
+use super::{
+    cells::Play,
+    flavour::{Flavour, Flavours},
+};
 use crate::{
     compare::Results,
     grid,
@@ -11,19 +14,19 @@ use crate::{
     spread::{Spread, deviation, letters},
 };
 
-/// The average turnaround in ms, over the phases of the tick.
+/// Returns the average turnaround in ms, over the phases of the tick.
 pub fn average(boots: &[Outcome]) -> Spread {
     let ms = |boot: &Outcome| boot.last().avg_turnaround_ns as f64 / 1e6;
     let values: Vec<f64> = boots.iter().map(ms).collect();
     Spread::of(&values).expect("a phase at least")
 }
 
-/// How far a figure is from its mean, in %, without the sign.
+/// Returns the largest distance of a figure from its mean, in %, without the sign.
 pub fn percent(spread: &Spread) -> String {
     deviation(spread).replace(['±', '%', ' '], "")
 }
 
-/// What was changed, in a line; none if nothing was.
+/// Returns the changes in a line; no line if there are none.
 pub fn what_if(changes: &[Change]) -> Vec<String> {
     let words: Vec<_> = changes.iter().map(ToString::to_string).collect();
     match words.is_empty() {
@@ -32,14 +35,14 @@ pub fn what_if(changes: &[Change]) -> Vec<String> {
     }
 }
 
-/// Under which of them CPUs share the work, in a line; none if they do under none.
-fn who_shares(rows: &[Row]) -> Option<String> {
+/// Returns the policies under which CPUs share the work, in a line; `None` if there are none.
+fn sharing_policies(rows: &[Row]) -> Option<String> {
     let plays = || rows.iter().map(|row| row.play);
     let names = plays().filter(|play| play.shared() == Sharing::Balanced);
     let names: Vec<_> = names.map(Play::name).collect();
     (!names.is_empty()).then(|| {
         let stays = match plays().any(Play::preempted_stay) {
-            true => "; who is preempted stays",
+            true => "; a preempted task stays on its CPU",
             false => "",
         };
         let (names, us) = (names.join(" "), INTERRUPT_NS / 1000);
@@ -54,8 +57,8 @@ pub struct Row<'a> {
     pub figures: Vec<String>,
 }
 
-/// The policies on as many CPUs as the rows have. `over` says of how many runs, and the titles how
-/// far the averages of these differ.
+/// Returns the table of policies on one number of CPUs. `over` says over how many runs it is, and the
+/// titles name the two figures of how far the averages of these differ.
 pub fn table(
     rows: &[Row],
     over: &str,
@@ -70,7 +73,7 @@ pub fn table(
         header.architecture,
         count(cpus, "CPU"),
     );
-    for line in who_shares(rows).into_iter().chain(what_if(changes)) {
+    for line in sharing_policies(rows).into_iter().chain(what_if(changes)) {
         out += &(line + "\n");
     }
     let named = |name: String, words: &[String]| {
@@ -102,7 +105,7 @@ pub fn table(
     out + "\n" + &grid::text(&titles, lines, grid::WIDE)
 }
 
-/// The policies, each with what it played at the phases of the tick.
+/// Returns the table of policies that were played at phases of the tick.
 pub fn at_phases(cells: &[&(&Play, Results)], preemptive: &Flavour, changes: &[Change]) -> String {
     let averages = cells.iter().map(|cell| Some(average(&cell.1.outcomes)));
     let shared = letters(&averages.collect::<Vec<_>>());
@@ -133,61 +136,56 @@ pub fn at_phases(cells: &[&(&Play, Results)], preemptive: &Flavour, changes: &[C
     table(&rows, &over, [">± %", "~"], preemptive, changes)
 }
 
-/// What the figures are over phases of the tick.
+/// The meaning of the figures over phases of the tick.
 pub const AT_PHASES: &str = "average, slowest (the task that took longest) and makespan are
 means over the phases of the timer tick; ± %: how far the average at any of them is from the
-mean at most; rows that share a letter have ranges that overlap. Nothing is claimed of single
+mean at most; rows that share a letter have ranges that overlap. Nothing is claimed about single
 tasks under policies that act on ticks.
 ";
 
-/// What the figures are, and what all rest on.
-pub fn legend(
-    figures: &str,
-    is_changed: bool,
-    preemptive: &Flavour,
-    cooperative: Option<&Flavour>,
-) -> String {
+/// Returns the meaning of the figures, and what all of them rest on.
+pub fn legend(figures: &str, is_changed: bool, flavours: &Flavours) -> String {
     let mut out = "
-The first row is the least average that any order of these tasks could reach on so many
-CPUs if switching cost nothing; (coop): of the work as kernels do it that do not preempt, for
-fifo, pbg-coop and stock-fifo. "
+The first row is the least average that any order of these tasks could reach on this number of
+CPUs if switching cost nothing; (coop): of the work in kernels that do not preempt, for fifo,
+pbg-coop and stock-fifo. "
         .to_owned();
     out += figures;
     if is_changed {
-        out += "\nPBG's plan is that of the recording, which knows nothing of what is changed.\n";
+        out += "\nPBG's plan is that of the recording, which does not know the changes.\n";
     }
-    out += match preemptive.profile.header.start {
+    let header = &flavours.preemptive.profile.header;
+    out += match header.start {
         None => {
             "
-The recording does not say when tasks were spawned, nor for whom they waited: all of main's are
-taken to be there at the start, those of others when these begin, and each wait for a sleep
-as long as it was.
+The recording does not say when tasks were spawned, nor which task ended a wait. Main's tasks are
+taken to be there at the start, others when their parents begin, and each wait for a sleep of the
+same length.
 "
         }
         Some(_) => {
             "
-What came after a sleep of main comes at that time whatever happens; what waited for a task waits
-for it. A wait that did not happen, because what it was for was there already, is not recorded.
+A task that came after a sleep of main comes at that time in any case; a task that waited for
+another waits for it. A wait that did not happen, as its end was there already, is not recorded.
 "
         }
     };
-    let flavours = || cooperative.into_iter().chain([preemptive]);
-    let rest = flavours().fold(0.0_f64, |rest, flavour| rest.max(flavour.rest));
-    let broken: u64 = flavours().map(|flavour| flavour.broken_waits).sum();
+    let rest = flavours.all().fold(0.0_f64, |rest, of| rest.max(of.rest));
+    let broken: u64 = flavours.all().map(|of| of.broken_waits).sum();
     if broken > 0 {
         out += &format!(
-            "Played as it was recorded, all tasks waited for each other {broken} times, and one was let go:\nthe recording does not say enough of who waits for whom, and these figures are far off.\n"
+            "Played as it was recorded, all tasks waited for each other {broken} times, and one was let go:\nthe recording does not tell enough about who waits for whom, and these figures are far off.\n"
         );
     }
     out += &format!(
         "Played as it was recorded, no task's time is off by more than {:.2} %.\n",
         rest * 100.0
     );
-    if cooperative.is_none() {
+    if flavours.cooperative.is_none() {
         out += "It is of a kernel that preempts; those that do not spend less on their guards.\n";
     }
-    let unrecorded = preemptive.profile.header.unrecorded;
-    if unrecorded > 0 {
+    if header.unrecorded > 0 {
+        let unrecorded = header.unrecorded;
         out += &format!("{unrecorded} tasks found it full and are not in it.\n");
     }
     out

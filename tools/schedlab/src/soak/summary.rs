@@ -1,4 +1,4 @@
-//! What a guest says at its end, and the table of all.
+//! The summary that a guest prints at its end, and the table of all boots.
 
 use serde::Deserialize;
 
@@ -7,10 +7,10 @@ use crate::{
     project::{Cell, short},
 };
 
-/// What the line begins with.
+/// The beginning of the line.
 const NAME: &str = "SCHED-SOAK ";
 
-/// What a guest says at its end, as far as it is shown. The app's `summary.rs` writes it.
+/// The part of a guest's summary that is shown. The app's `summary.rs` writes it.
 #[derive(Debug, Deserialize)]
 pub struct Summary {
     sched: String,
@@ -28,7 +28,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The line of this boot, or why it is none.
+    /// Reads the line of this boot. Refuses a console without one.
     pub fn of(console: &[String], cell: &Cell, smp: u32, seed: u64) -> Result<Self, String> {
         let mut lines = console.iter().filter_map(|line| line.strip_prefix(NAME));
         let (Some(line), None) = (lines.next(), lines.next()) else {
@@ -73,7 +73,7 @@ impl Row {
         self.summaries.iter().map(of).sum::<u64>().to_string()
     }
 
-    /// The longest of all boots, and whose it was.
+    /// Returns the longest wait of all boots, with its task.
     fn longest_wait(&self) -> String {
         let longest = (self.summaries.iter()).max_by_key(|summary| summary.longest_wait_ms);
         longest.map_or("-".to_owned(), |longest| {
@@ -93,7 +93,7 @@ impl Row {
     }
 }
 
-/// A line for each policy and architecture.
+/// Returns a table with a line for each policy and architecture.
 pub fn table(rows: &[Row]) -> String {
     let titles = [
         "arch",
@@ -121,7 +121,7 @@ pub fn table(rows: &[Row]) -> String {
     format!("\n{table}")
 }
 
-/// What of a console is worth to be shown: the guest's report, or the last lines.
+/// Returns the guest's report, or the last lines of a console without one.
 pub fn report(console: &[String]) -> &[String] {
     const LAST: usize = 20;
     let begin = console.iter().position(|line| line.starts_with("soak: "));
@@ -131,7 +131,10 @@ pub fn report(console: &[String]) -> &[String] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::App;
+    use crate::{
+        project::App,
+        testing::{assert_begins, assert_golden},
+    };
 
     const LINE: &str = r#"SCHED-SOAK {"sched":"pbg-coop","arch":"x86_64","smp":4,"seed":7,"seconds":3,"rounds":2,"spawned":20,"ended":20,"steps":900,"migrations":12,"lost_wakes":1,"longest_wait_ms":31,"longest_wait_of":9,"longest_wait_in":"yield","pbg":{"planned":4}}"#;
 
@@ -149,49 +152,33 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_says_so_once() {
+    fn console_has_one_line_of_its_boot() {
         assert_eq!(read(&["soak on 4 CPUs", LINE], 7).unwrap().steps, 900);
-        assert!(
-            read(&["soak on 4 CPUs"], 7)
-                .unwrap_err()
-                .contains("expected one line")
-        );
-        assert!(
-            read(&[LINE, LINE], 7)
-                .unwrap_err()
-                .contains("expected one line")
-        );
-    }
-
-    #[test]
-    fn a_line_of_another_boot_is_refused() {
-        assert!(read(&[LINE], 8).unwrap_err().contains("expected a boot of"));
         let lost = LINE.replace(r#""ended":20"#, r#""ended":19"#);
-        let said = read(&[&lost], 7).unwrap_err();
-        assert_eq!(said, "20 tasks were spawned, 19 have ended");
+        for (console, seed, expected) in [
+            (&["soak on 4 CPUs"][..], 7, "expected one line"),
+            (&[LINE, LINE], 7, "expected one line"),
+            (&[LINE], 8, "expected a boot of"),
+            (&[&lost], 7, "20 tasks were spawned, 19 have ended"),
+        ] {
+            assert_begins(read(console, seed).unwrap_err(), expected);
+        }
     }
 
     #[test]
-    fn a_table_has_the_longest_wait_of_all_boots_and_who_failed() {
+    fn table_has_the_longest_wait_of_all_boots_and_the_failures() {
         let mut row = Row::of(&cell());
         row.passed(read(&[LINE], 7).unwrap());
         let longer = LINE.replace(r#"ms":31"#, r#"ms":45"#);
         row.passed(read(&[&longer], 7).unwrap());
         row.failed = 1;
-        let text = table(&[row]);
-        let last = text.lines().last().unwrap();
-        let words: Vec<_> = last.split_whitespace().collect();
-        assert_eq!(
-            words.join(" "),
-            "x86_64 pbg-coop 1800 40 24 2 45 ms, task 9 in yield 1 FAILED, 2 passed"
-        );
+        assert_golden("soak.txt", &table(&[row]));
     }
 
     #[test]
-    fn the_report_begins_where_the_guest_has_found_something() {
-        let lines = |words: &[&str]| -> Vec<String> { words.iter().map(|&w| w.into()).collect() };
-        let console = lines(&["boot", "soak: task 3 is ready", "CPU 0"]);
-        assert_eq!(report(&console), lines(&["soak: task 3 is ready", "CPU 0"]));
-        assert_eq!(report(&console[..1]), lines(&["boot"]));
+    fn report_begins_where_the_guest_has_found_something() {
+        let console = ["boot", "soak: task 3 is ready", "CPU 0"].map(String::from);
+        assert_eq!(report(&console), &console[1..]);
+        assert_eq!(report(&console[..1]), &console[..1]);
     }
 }

@@ -1,4 +1,4 @@
-//! From what a guest printed to [`Timeline`]s.
+//! The console of a guest as [`Timeline`]s.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,19 @@ use sched_tests_results::{
     events::{self, EventsLine, FIRST_TASK, GC, IDLE, Log, MAIN, Record, What},
 };
 
-use super::timeline::{Held, Left, Stay, Thread, ThreadKind, Timeline, Wake};
+use super::timeline::{Held, Left, Stay, Timeline, Wake, threads};
 use crate::record::{self, Phase};
 
-/// The phases of a console of `make run TRACE=events`.
+/// Returns the phases of a console of `make run TRACE=events`.
 pub fn timelines(console: &str) -> Result<Vec<(Phase, Timeline)>> {
-    // What is no figure is an empty line, so that the numbers are those of the file.
-    let mut figures = String::new();
+    let (figures, others) = record::separate(console);
     let mut logs: BTreeMap<(String, u32), Vec<EventsLine>> = BTreeMap::new();
-    for (number, line) in (1..).zip(console.lines()) {
-        if record::split(line).is_some() {
-            figures += line;
-        } else if let Some((Kind::Events, json)) = Kind::split(line) {
+    for (number, kind, json) in others {
+        if kind == Kind::Events {
             let line = EventsLine::from_json(json).with_context(|| format!("{number}"))?;
             let log = (line.context.phase.clone(), line.cpu);
             logs.entry(log).or_default().push(line);
         }
-        figures.push('\n');
     }
     let outcome = record::parse(&figures)?;
     let several = outcome.phases.len() > 1;
@@ -60,14 +56,15 @@ pub fn timelines(console: &str) -> Result<Vec<(Phase, Timeline)>> {
     Ok(timelines)
 }
 
-/// What is known of a task while its records are read.
+/// The state of a task while its records are read.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     is_let_in: bool,
     is_done: bool,
     is_submitted: bool,
     run_ticks: u64,
-    /// At the gate: since when it is blocked. Of no meaning if it was woken on its way out.
+    /// The time at which it blocked at the gate. It has no meaning if the task was woken before it
+    /// had left its CPU.
     blocked_since: Option<u64>,
 }
 
@@ -76,7 +73,7 @@ struct Builder<'a> {
     records: Vec<Vec<Record>>,
     hz: u64,
     tasks: Vec<Seen>,
-    /// Where the last stay of each CPU is among the timeline's.
+    /// The index of each CPU's last stay in the timeline.
     last_stay: Vec<Option<usize>>,
     timeline: Timeline,
 }
@@ -91,7 +88,7 @@ impl<'a> Builder<'a> {
             .iter()
             .map(Log::records)
             .collect::<Result<Vec<_>, _>>()?;
-        // Of one CPU, tasks are let in as they begin, and there is no record of that.
+        // On one CPU tasks are let in as they begin, and there is no record of that.
         let has_gate = records.iter().flatten().any(|r| r.what == What::LetIn);
         let seen = Seen {
             is_let_in: !has_gate,
@@ -110,6 +107,8 @@ impl<'a> Builder<'a> {
     fn build(mut self, logs: &[Log], several: bool) -> Result<Timeline> {
         let run = &self.phase.run;
         let name = &run.context;
+        let tasks = self.phase.tasks.iter();
+        let tasks = tasks.map(|task| (task.task.clone(), task.submit_ns));
         self.timeline = Timeline {
             name: match several {
                 true => format!("{} under {}, {}", name.app, name.sched, name.phase),
@@ -118,7 +117,7 @@ impl<'a> Builder<'a> {
             start_ns: logs[0].head.start_ns,
             end_ns: 0,
             cpus: logs.len() as u32,
-            threads: self.threads(),
+            threads: threads(logs.len(), &OF_CPU, tasks),
             lost: logs.iter().map(|log| log.head.lost).sum(),
             ..Timeline::default()
         };
@@ -144,30 +143,6 @@ impl<'a> Builder<'a> {
         Ok(self.timeline)
     }
 
-    fn threads(&self) -> Vec<Thread> {
-        let thread = |name: String, kind| Thread { name, kind };
-        let mut threads = vec![thread("main".into(), ThreadKind::System)];
-        let cpus = self.records.len();
-        for cpu in 0..cpus {
-            for name in OF_CPU {
-                let kind = match name {
-                    "idle" => ThreadKind::Idle,
-                    _ => ThreadKind::System,
-                };
-                let name = match cpus {
-                    1 => name.to_owned(),
-                    _ => format!("{name}/{cpu}"),
-                };
-                threads.push(thread(name, kind));
-            }
-        }
-        for task in &self.phase.tasks {
-            let submit_ns = task.submit_ns;
-            threads.push(thread(task.task.clone(), ThreadKind::Task { submit_ns }));
-        }
-        threads
-    }
-
     fn of_cpu(cpu: usize, which: usize) -> usize {
         1 + cpu * OF_CPU.len() + which
     }
@@ -176,7 +151,7 @@ impl<'a> Builder<'a> {
         (u128::from(ticks) * 1_000_000_000 / u128::from(self.hz)) as u64
     }
 
-    /// The task of a record, if it is of one.
+    /// Returns the task of a record; `None` if it is not about a task.
     fn task(&self, who: u64) -> Result<Option<usize>> {
         let Some(task) = who.checked_sub(FIRST_TASK) else {
             return Ok(None);
@@ -190,7 +165,7 @@ impl<'a> Builder<'a> {
         Ok(Some(task as usize))
     }
 
-    /// The threads' places that a record's `who` has, whatever a task's account says.
+    /// Returns the thread of a record. It is `rest` while the task is not in an account.
     fn place(&self, cpu: usize, who: u64) -> Result<usize> {
         Ok(match self.task(who)? {
             Some(task) if self.tasks[task].is_let_in && !self.tasks[task].is_done => {
@@ -231,7 +206,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// A stay before the task is let in: it is not ready then, nor while it is blocked afterwards.
+    /// Takes a stay of a task that is not let in yet. The task is not ready then, nor while it is
+    /// blocked afterwards.
     fn at_gate(&mut self, task: usize, since: u64, record: Record) {
         let seen = &mut self.tasks[task];
         if seen.is_let_in {
@@ -246,7 +222,8 @@ impl<'a> Builder<'a> {
         self.timeline.held.push(Held { from_ns, to_ns });
     }
 
-    /// Pieces of the same thread without a meter are one stay: it did not leave between them.
+    /// Adds a stay. Consecutive pieces of a thread without a meter are one stay, as the thread did
+    /// not leave between them.
     fn push(&mut self, cpu: usize, thread: usize, since: u64, until: u64, left: Left) {
         let (from_ns, to_ns) = (self.ns(since), self.ns(until));
         let last = &mut self.last_stay[cpu];
@@ -273,8 +250,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A task is submitted when the `SCHED-TASK` line says so, a moment before it is spawned;
-    /// at a gate it counts as ready.
+    /// Adds a wake-up, or the submission of a task: its time is that of the `SCHED-TASK` line, a
+    /// moment before the task is spawned. At a gate a task counts as ready.
     fn wake(&mut self, cpu: usize, record: Record, by: Option<Record>) -> Result<()> {
         let Some(task) = self.task(record.who)? else {
             return Ok(());
@@ -306,7 +283,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Cuts all at the end: the work of the last task was done, or a log was full.
+    /// Cuts everything at the end, when the work of the last task was done or a log was full.
     fn end(&mut self, logs: &[Log], since: &[u64]) {
         let full = logs.iter().zip(since).filter(|(log, _)| log.head.lost > 0);
         if let Some(until) = full.map(|(_, &since)| since).min() {
@@ -337,7 +314,7 @@ impl<'a> Builder<'a> {
             .stays
             .sort_by_key(|stay| (stay.cpu, stay.from_ns));
         self.timeline.wakes.retain(|wake| wake.at_ns < end_ns);
-        // Another CPU may have woken a task that was on its way out: when it was out.
+        // Another CPU may have woken a task before it had left its CPU: it is woken when it has.
         let mut of_thread = vec![Vec::new(); self.timeline.threads.len()];
         for stay in &self.timeline.stays {
             of_thread[stay.thread].push((stay.from_ns, stay.to_ns));
@@ -355,8 +332,8 @@ impl<'a> Builder<'a> {
         self.timeline.wakes.sort_by_key(|wake| wake.at_ns);
     }
 
-    /// Whether each task has the time that its `SCHED-TASK` line says. Both are the same ticks,
-    /// converted as a sum, so that they are equal whatever the clock's rate is.
+    /// Refuses a task whose stays do not add up to the time in its `SCHED-TASK` line. Both are the
+    /// same ticks, converted as a sum, so they are equal at any rate of the clock.
     fn check(&self) -> Result<()> {
         if self.timeline.lost > 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! From a recording that is played to [`Timeline`]s.
+//! A recording that is played as [`Timeline`]s.
 
 use std::num::NonZeroUsize;
 
@@ -9,84 +9,49 @@ use sched_sim::{
 };
 use sched_tests_results::TickPhase;
 
-use super::timeline::{Left, Stay, Teller, Thread, ThreadKind, Timeline, Wake};
+use super::timeline::{Left, Stay, Teller, Timeline, Wake, threads};
 use crate::{
-    cli::SwitchesArgs,
+    cli::TraceArgs,
     output::count,
     record::Phase,
-    simulate::{Costs, Flavour, Play, chosen, of_one_program, recording},
+    simulate::{Flavours, Play, chosen},
 };
 
-/// What is played, each policy on each number of CPUs.
+/// The runs that are played, each policy on each number of CPUs.
 pub struct Plays {
     pub runs: Vec<Run>,
-    /// At least that of the policies: see [`flavour`](Self::flavour).
-    preemptive: Option<Flavour>,
-    cooperative: Option<Flavour>,
-    costs: Costs,
-    scale: u64,
+    flavours: Flavours,
     sharing: Sharing,
     tick_phase: TickPhase,
     most: NonZeroUsize,
 }
 
-/// A policy on so many CPUs.
+/// A policy on a number of CPUs.
 #[derive(Clone, Copy)]
 pub struct Run {
-    pub cpus: usize,
+    cpus: usize,
     policy: &'static Policy,
 }
 
 impl Plays {
-    pub fn new(args: &SwitchesArgs) -> Result<Self> {
+    pub fn new(args: &TraceArgs) -> Result<Self> {
         let of = &args.played;
         let policies = chosen(&of.policy)?;
-        let source = &of.source;
-        let costs = Costs::read(&source.costs, &source.results)?;
-        let profile = recording(&source.recording, source)?;
-        let other = match &of.cooperative {
-            Some(file) => Some(recording(file, source)?),
-            None => None,
-        };
-        if let Some(other) = &other {
-            of_one_program(&source.recording, &profile, other)?;
-        }
-        // What no policy needs is not calibrated, which takes as long as to play some.
-        let is_needed = |preempts| {
-            let mut policies = policies.iter();
-            policies.any(|policy| policy.is_preemptive() == preempts)
-        };
-        let flavour = |profile, preempts| Flavour::of(profile, preempts, source.metered, &costs);
-        let other = other.filter(|_| is_needed(false));
-        let is_for_all = other.is_none() || is_needed(true);
-        let cooperative = other.map(|other| flavour(other, false)).transpose()?;
-        let preemptive = is_for_all.then(|| flavour(profile, true)).transpose()?;
         let runs = of.cpus().into_iter();
         let runs = runs.flat_map(|cpus| policies.iter().map(move |policy| Run { cpus, policy }));
         Ok(Self {
             runs: runs.collect(),
-            preemptive,
-            cooperative,
-            costs,
-            scale: source.scale,
-            sharing: of.sharing(),
+            flavours: Flavours::read(&of.source)?,
+            sharing: of.balance,
             tick_phase: TickPhase::try_from(args.tick_phase).map_err(anyhow::Error::msg)?,
             most: args.most,
         })
     }
 
-    fn flavour(&self, policy: &Policy) -> &Flavour {
-        let cooperative = self.cooperative.as_ref();
-        cooperative
-            .filter(|_| !policy.is_preemptive())
-            .or(self.preemptive.as_ref())
-            .expect("it was needed")
-    }
-
-    /// As a guest's file is called, but for the word `model`.
+    /// Returns the name of a run's file: that of a guest's, but for the word `model`.
     pub fn file_name(&self, run: Run) -> String {
-        let header = &self.flavour(run.policy).profile.header;
-        let scaled = match self.scale {
+        let header = &self.flavours.of(run.policy).profile.header;
+        let scaled = match self.flavours.scale {
             1 => String::new(),
             scale => format!("-scale{scale}"),
         };
@@ -101,9 +66,8 @@ impl Plays {
 
     pub fn play(&self, run: Run) -> Result<(Phase, Timeline)> {
         let Run { cpus, policy } = run;
-        let flavour = self.flavour(policy);
         let sharing = self.sharing;
-        let play = Play::new(policy, cpus, self.scale, flavour, &self.costs, sharing)?;
+        let play = Play::new(policy, cpus, &self.flavours, sharing)?;
         let (phase, traced) = play.traced(self.tick_phase, self.most)?;
         let plan = match (policy.follows_plan(), policy.follows_plan_on(cpus, sharing)) {
             (true, true) => ", replay,",
@@ -126,7 +90,7 @@ impl Plays {
     }
 }
 
-/// A run as it was traced, of tasks with these names that were submitted then.
+/// Returns a traced run of tasks with these names and times of submission.
 fn timeline(
     name: String,
     cpus: usize,
@@ -167,7 +131,7 @@ fn timeline(
         start_ns: traced.start_ns,
         end_ns: traced.end_ns,
         cpus: cpus as u32,
-        threads: threads(cpus, tasks),
+        threads: threads(cpus, &["gc", "idle"], tasks),
         stays: stays.collect(),
         wakes: wakes.collect(),
         held: Vec::new(), // it has no gate
@@ -176,30 +140,16 @@ fn timeline(
     }
 }
 
-/// Main, each CPU's gc and idle, and the tasks: called as those of a guest.
-fn threads(cpus: usize, tasks: impl Iterator<Item = (String, u64)>) -> Vec<Thread> {
-    let thread = |name: String, kind| Thread { name, kind };
-    let of_cpu = |cpu: usize| {
-        let of = |name: &str| match cpus {
-            1 => name.to_owned(),
-            _ => format!("{name}/{cpu}"),
-        };
-        [
-            thread(of("gc"), ThreadKind::System),
-            thread(of("idle"), ThreadKind::Idle),
-        ]
-    };
-    let tasks = tasks.map(|(name, submit_ns)| thread(name, ThreadKind::Task { submit_ns }));
-    let main = thread("main".to_owned(), ThreadKind::System);
-    let system = (0..cpus).flat_map(of_cpu);
-    [main].into_iter().chain(system).chain(tasks).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::assert_has;
-    use crate::trace::sched::Report;
+    use crate::{
+        testing::assert_golden,
+        trace::{
+            sched::{Report, lost},
+            timeline::tests::in_words,
+        },
+    };
     use sched_sim::{
         costs::YieldCost,
         play::{Machine, play_traced},
@@ -209,7 +159,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Tasks that each run once, for so many ms, under FIFO on two CPUs.
+    /// Plays tasks that each run once, for a number of ms, under FIFO on two CPUs.
     fn played(tasks: &[(&str, u64)]) -> Timeline {
         let job = |&(name, ms): &(&str, u64)| Job {
             name: name.to_owned(),
@@ -256,51 +206,10 @@ mod tests {
     /// | ready | `a`, `c` | `c` | `c` | |
     #[test]
     fn an_idle_cpu_leaves_alone_what_is_in_anothers_queue() {
-        let timeline = played(&[("a", 40), ("b", 10), ("c", 20)]);
-        let on_cpu = |cpu, thread: &str| {
-            let is_it = |stay: &&Stay| {
-                stay.cpu == cpu
-                    && timeline.threads[stay.thread].name == thread
-                    && stay.to_ns - stay.from_ns > MS
-            };
-            let stays: Vec<_> = timeline.stays.iter().filter(is_it).collect();
-            assert_eq!(stays.len(), 1, "{thread}");
-            (stays[0].from_ns, stays[0].to_ns)
-        };
-        let near = |(from_ns, to_ns): (u64, u64), from_ms: u64, to_ms: u64| {
-            // A few switches and calls are between.
-            let is_near = |ns: u64, ms: u64| ns.abs_diff(ms * MS) < 10_000;
-            assert!(
-                is_near(from_ns, from_ms) && is_near(to_ns, to_ms),
-                "{from_ns} {to_ns}"
-            );
-        };
-        let idle = [on_cpu(0, "idle/0"), on_cpu(1, "idle/1")];
-        near(on_cpu(0, "b"), 0, 10);
-        near(idle[0], 10, 65);
-        near(idle[1], 0, 5);
-        near(on_cpu(1, "a"), 5, 45);
-        near(on_cpu(1, "c"), 45, 65);
-        let c_ready_to = on_cpu(1, "c").0;
-        // CPU 1 was idle before it was told of anything, too.
-        let ns = (idle[1].1 - timeline.wakes[0].at_ns) + (c_ready_to - idle[0].0);
-        assert!(ns.abs_diff(40 * MS) < 10_000, "{ns}");
-        let text = Report::new(&timeline).text();
-        let percent = ns as f64 * 100.0 / (2 * timeline.end_ns) as f64;
-        let expected = format!(
-            "idle while a task was ready for {:.3} ms, {percent:.3} % of {:.3} ms on 2 CPUs;",
-            ns as f64 / 1e6,
-            timeline.end_ns as f64 / 1e6,
-        );
-        assert!(text.contains(&expected), "{expected}\n{text}");
-        assert!(percent > 30.0);
-    }
-
-    #[test]
-    fn a_model_is_said_to_be_full_as_such() {
-        let mut timeline = played(&[("a", 1)]);
+        let mut timeline = played(&[("a", 40), ("b", 10), ("c", 20)]);
+        let mut text = in_words(&timeline) + &Report::new(&timeline).text();
         timeline.lost = 2;
-        let text = Report::new(&timeline).text();
-        assert_has(&text, "by hand: the model's log was full; 2 events lost");
+        text += &lost(&timeline).unwrap();
+        assert_golden("trace-model.txt", &text);
     }
 }

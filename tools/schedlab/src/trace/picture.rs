@@ -1,14 +1,14 @@
-//! From a [`Timeline`] to what `gantt` draws: the same chart, with bins as narrow as a pixel.
+//! A [`Timeline`] in the bins that `gantt` draws, as narrow as a pixel.
 
 use sched_tests_results::TraceLine;
 
 use super::timeline::{Interval, State, Timeline};
-use crate::{gantt::Traced, record::Phase};
+use crate::record::{Phase, Traced};
 
 /// More than a chart has columns.
 const BINS: usize = 2_000;
 
-/// A phase with the times of its tasks in bins.
+/// Returns a phase with the times of its tasks in bins.
 pub fn traced((phase, timeline): &(Phase, Timeline)) -> Traced {
     let bin_ns = timeline.end_ns.div_ceil(BINS as u64).max(1);
     let trace = |(states, task): (&Vec<Interval>, _)| {

@@ -1,32 +1,33 @@
-//! What happened on each CPU in one phase, whoever tells: a guest's log, or a simulator.
+//! What happened on each CPU in one phase, from the log of a guest or of the model.
 //!
-//! A teller gives the [`Stay`]s, which leave no time of a CPU out, and the [`Wake`]s. What a task
-//! did when it had no CPU follows from them: [`Timeline::states`].
+//! A log gives the [`Stay`]s, which cover all time of each CPU, and the [`Wake`]s. The state of a
+//! task that has no CPU follows from them: [`Timeline::states`].
 
 /// One phase. All times are in nanoseconds since its start.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// What people are told that it is: the app, the policy, the phase.
+    /// The title for people: the app, the policy, the phase.
     pub name: String,
-    /// When it started, since boot.
+    /// The time of its start since boot.
     pub start_ns: u64,
-    /// When it ended: the work of the last task was done, or a log was full.
+    /// Its end: the work of the last task was done, or a log was full.
     pub end_ns: u64,
     pub cpus: u32,
     /// The first one is main.
     pub threads: Vec<Thread>,
-    /// By CPU, and of each CPU from 0 to `end_ns` without a gap or an overlap.
+    /// Sorted by CPU; those of a CPU cover 0 to `end_ns` without a gap or an overlap.
     pub stays: Vec<Stay>,
-    /// In the order of their times. Each is of a task that is not on a CPU, or blocks at once.
+    /// Sorted by time. The task of each is not on a CPU, or blocks at once.
     pub wakes: Vec<Wake>,
-    /// When tasks, that count as ready until they are let in, were on a CPU or blocked.
+    /// The times in which tasks that were not let in yet, and count as ready, were on a CPU or
+    /// blocked.
     pub held: Vec<Held>,
-    /// How many records there was no room for.
+    /// The number of records that found the log full.
     pub lost: u64,
     pub teller: Teller,
 }
 
-/// Who tells.
+/// The source of a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Teller {
     #[default]
@@ -34,7 +35,7 @@ pub enum Teller {
     Model,
 }
 
-/// Somebody who can have a CPU.
+/// A thread that can have a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     pub name: String,
@@ -43,11 +44,11 @@ pub struct Thread {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadKind {
-    /// A task of the workload, and when it was submitted: ready from then on.
+    /// A task of the workload, which is ready from its submission on.
     Task { submit_ns: u64 },
     /// Main or the kernel's: only its time on a CPU is known.
     System,
-    /// Nobody.
+    /// The idle thread of a CPU.
     Idle,
 }
 
@@ -55,7 +56,7 @@ pub enum ThreadKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     pub cpu: u32,
-    /// Its place among [`Timeline::threads`].
+    /// Its index in [`Timeline::threads`].
     pub thread: usize,
     pub from_ns: u64,
     pub to_ns: u64,
@@ -69,7 +70,7 @@ pub enum Left {
     Preempted,
     Blocked,
     Ended,
-    /// Of who is no task; and of all at the end of a log that was full.
+    /// The thread is no task, or a log was full.
     Unknown,
 }
 
@@ -78,11 +79,11 @@ pub enum Left {
 pub struct Wake {
     pub at_ns: u64,
     pub thread: usize,
-    /// On which CPU that was done.
+    /// The CPU that did it.
     pub cpu: u32,
-    /// Into which CPU's queue the task went; a guest does not tell, and it is `cpu`.
+    /// The CPU whose queue the task went into. A guest does not tell it: there it is `cpu`.
     pub to: u32,
-    /// Who was on that CPU: it did it, or an interrupt that hit it.
+    /// The thread on that CPU, which did it or was interrupted by it.
     pub by: usize,
 }
 
@@ -93,7 +94,7 @@ pub struct Held {
     pub to_ns: u64,
 }
 
-/// What a task was doing.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Running { cpu: u32, left: Left },
@@ -116,7 +117,7 @@ impl Interval {
 }
 
 impl Timeline {
-    /// The tasks of the workload: their places, and when they were submitted.
+    /// Returns the tasks of the workload: their indices, and the times of their submission.
     pub fn tasks(&self) -> impl Iterator<Item = (usize, u64)> {
         let task = |(i, thread): (usize, &Thread)| match thread.kind {
             ThreadKind::Task { submit_ns } => Some((i, submit_ns)),
@@ -125,9 +126,9 @@ impl Timeline {
         self.threads.iter().enumerate().filter_map(task)
     }
 
-    /// What each task did from its submission to its end, without a gap; in the order of
-    /// [`tasks`](Self::tasks). A task that blocks is so until it is woken, and ready then until
-    /// it has a CPU.
+    /// Returns the states of each task from its submission to its end, without a gap, in the order
+    /// of [`tasks`](Self::tasks). A task that blocks is blocked until it is woken, and then ready
+    /// until it has a CPU.
     pub fn states(&self) -> Vec<Vec<Interval>> {
         let mut stays: Vec<Vec<&Stay>> = vec![Vec::new(); self.threads.len()];
         let mut wakes: Vec<Vec<u64>> = vec![Vec::new(); self.threads.len()];
@@ -143,6 +144,32 @@ impl Timeline {
         };
         self.tasks().map(of).collect()
     }
+}
+
+/// Returns main, the threads that each CPU has of its own, and the tasks with the times of their
+/// submission, in this order. On several CPUs the number of the CPU is in the names of its threads.
+pub fn threads(
+    cpus: usize,
+    of_cpu: &[&str],
+    tasks: impl Iterator<Item = (String, u64)>,
+) -> Vec<Thread> {
+    let thread = |name: String, kind| Thread { name, kind };
+    let of_cpu = |cpu: usize| {
+        of_cpu.iter().map(move |&name| Thread {
+            name: match cpus {
+                1 => name.to_owned(),
+                _ => format!("{name}/{cpu}"),
+            },
+            kind: match name {
+                "idle" => ThreadKind::Idle,
+                _ => ThreadKind::System,
+            },
+        })
+    };
+    let tasks = tasks.map(|(name, submit_ns)| thread(name, ThreadKind::Task { submit_ns }));
+    let main = thread("main".to_owned(), ThreadKind::System);
+    let system = (0..cpus).flat_map(of_cpu);
+    [main].into_iter().chain(system).chain(tasks).collect()
 }
 
 fn states(submit_ns: u64, stays: &[&Stay], wakes: &[u64], end_ns: u64) -> Vec<Interval> {
@@ -163,7 +190,7 @@ fn states(submit_ns: u64, stays: &[&Stay], wakes: &[u64], end_ns: u64) -> Vec<In
         match left {
             Left::Ended => {}
             Left::Blocked => {
-                // Another CPU may have woken it on its way out: then it was never blocked.
+                // If another CPU woke it before it had left its CPU, it was never blocked.
                 while wakes.next_if(|&at| at < began_ns).is_some() {}
                 let wake = wakes.next_if(|&at| at <= until_ns);
                 let woken_ns = wake.map_or(until_ns, |at| at.max(since_ns));
@@ -186,8 +213,9 @@ fn states(submit_ns: u64, stays: &[&Stay], wakes: &[u64], end_ns: u64) -> Vec<In
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::testing::assert_golden;
 
-    /// One CPU: main to 10, `a` blocks at 20, idle to 50, `a` yields at 55, `b` ends at 70, `a`
+    /// Returns a run on one CPU: main to 10, `a` blocks at 20, idle to 50, `a` yields at 55, `b` ends at 70, `a`
     /// ends at 80. `a` is woken at 40.
     pub fn sample() -> Timeline {
         let names = ["main", "a", "b", "idle"];
@@ -243,49 +271,68 @@ pub mod tests {
         }
     }
 
-    fn in_short(states: &[Interval]) -> String {
-        let of = |interval: &Interval| {
-            let state = match interval.state {
-                State::Running { .. } => "run",
-                State::Ready => "ready",
-                State::Blocked => "blocked",
+    /// Returns all that a timeline says, in lines for golden files.
+    pub fn in_words(timeline: &Timeline) -> String {
+        let name = |thread: usize| &timeline.threads[thread].name;
+        let Timeline {
+            start_ns,
+            end_ns,
+            lost,
+            ..
+        } = timeline;
+        let mut out = format!(
+            "{}: {end_ns} ns from {start_ns} on, {lost} lost\n",
+            timeline.name
+        );
+        for stay in &timeline.stays {
+            let Stay {
+                cpu,
+                from_ns,
+                to_ns,
+                left,
+                ..
+            } = stay;
+            let thread = name(stay.thread);
+            out += &format!("CPU {cpu}: {from_ns} to {to_ns} {thread}, {left:?}\n");
+        }
+        for wake in &timeline.wakes {
+            let Wake { at_ns, cpu, to, .. } = wake;
+            let [task, by] = [wake.thread, wake.by].map(name);
+            out += &format!("{at_ns}: {by} on CPU {cpu} wakes {task} for CPU {to}\n");
+        }
+        for Held { from_ns, to_ns } in timeline
+            .held
+            .iter()
+            .filter(|held| held.from_ns < held.to_ns)
+        {
+            out += &format!("{from_ns} to {to_ns}: a task is held\n");
+        }
+        for ((task, _), states) in timeline.tasks().zip(timeline.states()) {
+            let state = |interval: &Interval| {
+                let state = match interval.state {
+                    State::Running { .. } => "running",
+                    State::Ready => "ready",
+                    State::Blocked => "blocked",
+                };
+                format!(" {state} {} to {}", interval.from_ns, interval.to_ns)
             };
-            format!("{state} {}", interval.to_ns)
-        };
-        states.iter().map(of).collect::<Vec<_>>().join(", ")
+            let states: Vec<_> = states.iter().map(state).collect();
+            out += &format!("{}:{}\n", name(task), states.join(","));
+        }
+        out
     }
 
     #[test]
     fn states_follow_from_stays_and_wakes() {
-        let states = sample().states();
-        assert_eq!(
-            in_short(&states[0]),
-            "ready 10, run 20, blocked 40, ready 50, run 55, ready 70, run 80"
-        );
-        assert_eq!(in_short(&states[1]), "ready 55, run 70");
-        assert_eq!((states[0][0].from_ns, states[1][0].from_ns), (2, 4));
-    }
-
-    #[test]
-    fn who_is_woken_on_its_way_out_is_not_blocked() {
-        let mut sample = sample();
-        sample.wakes[2].at_ns = 15;
-        assert_eq!(
-            in_short(&sample.states()[0]),
-            "ready 10, run 20, ready 50, run 55, ready 70, run 80"
-        );
-    }
-
-    #[test]
-    fn who_is_not_woken_is_blocked_to_the_end() {
-        let mut sample = sample();
-        sample.wakes.pop();
-        sample.stays.truncate(3);
-        sample.end_ns = 60;
-        assert_eq!(
-            in_short(&sample.states()[0]),
-            "ready 10, run 20, blocked 60"
-        );
-        assert_eq!(in_short(&sample.states()[1]), "ready 60");
+        let mut all = in_words(&sample());
+        let mut woken_before_it_left = sample();
+        woken_before_it_left.wakes[2].at_ns = 15;
+        let mut never_woken = sample();
+        never_woken.wakes.pop();
+        never_woken.stays.truncate(3);
+        never_woken.end_ns = 60;
+        all += &in_words(&woken_before_it_left);
+        all += &in_words(&never_woken);
+        assert_golden("trace-states.txt", &all);
     }
 }

@@ -14,6 +14,7 @@ use std::{
 
 #[path = "../../src/testing.rs"]
 mod testing;
+mod transcript;
 
 pub use testing::{assert_begins, assert_ends, assert_golden, assert_has, assert_lacks};
 

@@ -1,0 +1,29 @@
+//! Whole sessions in golden files.
+
+use super::{Lab, testing::assert_golden};
+
+impl Lab {
+    /// Runs command lines one after the other, each as [`Lab::call`] does. Fails unless all of
+    /// them print and end as `tests/golden/NAME` has it: `$` a command line, then its standard
+    /// output, `!` a line of standard error, `?` an exit status other than 0. Of the error of a
+    /// command line that clap refuses, the first line counts, as the others are its usage.
+    #[track_caller]
+    pub fn assert_session(&self, name: &str, lines: &[&str]) {
+        let folder = format!("{}/", self.path("").display()).replace("//", "/");
+        let mut all = String::new();
+        for line in lines {
+            let ended = self.call(line);
+            all += &format!("$ {line}\n{}", ended.out);
+            let is_usage = ended.err.contains("\nUsage: ") || ended.err.contains("'--help'");
+            let most = if is_usage { 1 } else { usize::MAX };
+            for line in ended.err.lines().take(most) {
+                all += &format!("! {line}\n");
+            }
+            if ended.code != Some(0) {
+                all += &format!("? {}\n", ended.code.expect("it is not killed"));
+            }
+        }
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        assert_golden(name, &all.replace(&folder, "@").replace(root, "#"));
+    }
+}
