@@ -1,51 +1,34 @@
-//! A scheduler laboratory: every policy with every app on every architecture,
-//! and the tables and figures that come out of it.
+//! A scheduler laboratory: every policy with every app on every architecture, and the tables and
+//! figures that come out of it. [`cli::Command`] lists the subcommands.
 //!
-//! - `schedlab matrix` builds and runs, and keeps what the guests printed
-//! - `schedlab compare` reads that and prints the tables, or holds two folders
-//!   of results against each other
-//! - `schedlab cost` counts what a yield costs, and is the gate that says whether that grew
-//! - `schedlab coop-cost` shows what coroutines cost beside threads
-//! - `schedlab connections` shows how coroutines and threads serve connections
-//! - `schedlab simulate` plays a recording under every policy on any number of CPUs
-//! - `schedlab advise` says in one screen which policy to take, and why
-//! - `schedlab soak` boots tasks at random under every policy, and watches that none waits for ever
-//! - `schedlab docs` writes the tables of Markdown pages from CSV files, or checks them
-//! - `schedlab gantt` draws when each task of a run had its CPU
-//! - `schedlab trace` writes each switch of a run, or of a recording that is played, as a file
-//!   for Perfetto, and prints how long each task waited, and for which other
-//! - `schedlab stale` says which rows of the published tables are out of date
-//! - `schedlab profile` shows, verifies, merges, edits and compares what PBG has
-//!   recorded
-//!
-//! | module | its business |
+//! | module | contents |
 //! |---|---|
-//! | [`cli`] | what may be asked for |
-//! | [`changes`] | what may be asked of a program in a changed world |
-//! | [`project`] | where the project is, what it has, how its `make` is called |
-//! | [`setting`] | what all cells of a matrix have in common |
+//! | [`cli`] | the command line |
+//! | [`changes`] | changes of a recorded program |
+//! | [`project`] | the project: its place, its lists, its `make` |
+//! | [`setting`] | the setting of all cells of a matrix |
 //! | [`record`] | result lines: text to figures |
-//! | [`account`] | who had the CPUs, and how much time may be outside the tasks |
+//! | [`account`] | the CPU time of the tasks, and how much may be outside them |
 //! | [`spread`] | a figure over several phases of the timer tick |
 //! | [`store`] | the folder of results |
 //! | [`boot`] | building and booting through make |
-//! | [`matrix`] | running what has to be run |
-//! | [`cost`] | what a yield costs, and the gate |
-//! | [`coop_cost`] | what coroutines cost beside threads |
+//! | [`matrix`] | running the cells that have to be run |
+//! | [`cost`] | the cost of a yield, and the gate |
+//! | [`coop_cost`] | the cost of coroutines beside threads |
 //! | [`compare`] | tables, figures, differences |
 //! | [`connections`] | connections served by coroutines and by threads |
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`advise`] | which policy for a recorded program |
 //! | [`soak`] | tasks at random, for long or often |
 //! | [`docs`] | the tables of Markdown pages |
-//! | [`sources`] | what rows were made from, and which are out of date |
+//! | [`sources`] | the sources of rows, and the rows that are out of date |
 //! | [`digest`] | SHA-256 |
 //! | [`gantt`] | the chart of a traced run |
 //! | [`trace`] | each switch of a run |
-//! | [`draw`] | what all charts have in common |
+//! | [`draw`] | the common parts of all charts |
 //! | [`grid`] | a table as text, Markdown and CSV |
 //! | [`output`] | standard output and standard error |
-//! | [`bar`] | how far something is |
+//! | [`bar`] | the bar of progress |
 //! | [`profile`] | PBG's profiles |
 //! | [`verdict`] | how a subcommand ends |
 //!

@@ -1,22 +1,22 @@
-//! What is known of a program, and what was asked of it.
+//! The facts about a program that advice rests on.
 
 use super::{
     evidence::{Boot, Differs},
     rules::Row,
 };
 
-/// What is compared.
+/// The figure that policies are compared by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// Average turnaround, in ms.
     Turnaround,
-    /// The same of the tasks that end by themselves, among others that do not.
+    /// Average turnaround of the tasks that end by themselves, among others that do not.
     OwnWork { own: Vec<String> },
     /// The largest share of the CPUs that a task gets, in %.
     Shares { tasks: usize },
 }
 
-/// All that is known of a program.
+/// All facts about a program.
 pub struct Advice {
     pub program: String,
     pub arch: String,
@@ -25,7 +25,7 @@ pub struct Advice {
     pub question: Question,
     /// In the order of tables.
     pub rows: Vec<Row>,
-    /// Tasks that do not do the same under every policy.
+    /// The tasks whose work depends on the policy.
     pub differing: Vec<Differs>,
     pub boots: Vec<Boot>,
     pub has_cooperative: bool,

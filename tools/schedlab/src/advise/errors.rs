@@ -1,4 +1,4 @@
-//! How far the model is known to be from QEMU, by policy.
+//! The known distance of the model from QEMU, by policy.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use crate::docs::{Data, Filter};
 
 /// `simulate.csv`: the difference of several programs, in %.
 pub struct Errors {
-    /// The largest of each policy.
+    /// The largest difference of each policy.
     largest: Vec<(String, f64)>,
 }
 
 impl Errors {
-    /// On an architecture.
+    /// Reads the errors on an architecture.
     pub fn read(path: &Path, arch: &str) -> Result<Self> {
         let read = || {
             let data = Data::read(path)?;
@@ -39,7 +39,7 @@ impl Errors {
         read().with_context(|| path.display().to_string())
     }
 
-    /// Of a policy; of one that nobody has compared the largest of all.
+    /// Returns the error of a policy; of a policy that was never compared, the largest of all.
     pub fn of(&self, scheduler: &str) -> f64 {
         let known = self.largest.iter().find(|(name, _)| name == scheduler);
         let all = || self.largest.iter().map(|(_, off)| *off).fold(0.0, f64::max);
@@ -53,7 +53,7 @@ mod tests {
     use crate::testing::assert_has;
 
     #[test]
-    fn the_largest_difference_counts_and_of_the_unknown_the_largest_of_all() {
+    fn largest_difference_counts_and_unknown_policies_have_that_of_all() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("simulate.csv");
         let rows = [

@@ -1,17 +1,17 @@
-//! What several runs of a program say of each of its tasks: does it do the same whatever the
-//! policy, does it poll, does it run for as long as it is let?
+//! Evidence from several runs of a program about each of its tasks: whether it does the same work under
+//! every policy, polls, or runs for as long as it is let.
 //!
-//! The runs are those of the recordings, one under round robin and one in a kernel that does
-//! not preempt, and, of a console that was kept, the replay by the plan. Their orders differ,
-//! so what a task does in all of them is its own.
+//! The runs are those of the recordings, one under round robin and one in a kernel that does not
+//! preempt, and the replay of each console that was kept. Their orders differ, so behaviour that all of
+//! them share belongs to the task itself.
 //!
-//! 1. A task does the same if it yields as often in all runs, to a tenth, and computes as long, to
-//!    a quarter and [`SWITCH_NS`] for each time that it got the CPU or yielded. A kernel that
-//!    preempts has guards, which cost a task that allocates much a tenth of its time.
-//! 2. One that never yields and has the CPU for less than [`GLANCE_NS`] at a time does not do the
-//!    same if it got the CPU more often by a tenth and had it longer by a quarter.
-//! 3. Of those that do not do the same, one that has the CPU for less than [`GLANCE_NS`] at a time
-//!    in all runs polls; another runs for as long as it is let.
+//! 1. A task does the same work if it yields as often in all runs, to a tenth, and computes as long, to
+//!    a quarter and [`SWITCH_NS`] for each time that it got the CPU or yielded. A kernel that preempts
+//!    has guards, which cost a task that allocates much a tenth of its time.
+//! 2. A task that never yields and has the CPU for less than [`GLANCE_NS`] at a time does not do the
+//!    same work if it got the CPU more often by a tenth and had it longer by a quarter.
+//! 3. A task that does not do the same work polls if it has the CPU for less than [`GLANCE_NS`] at a
+//!    time in all runs. Otherwise it runs for as long as it is let.
 
 use std::path::Path;
 
@@ -25,12 +25,12 @@ use crate::{
     simulate::TICK_NS,
 };
 
-/// What a switch or a yield may cost, in nanoseconds, under any policy, with an instrument;
-/// several times what `make cost` measures.
+/// The most that a switch or a yield may cost, in nanoseconds, under any policy, with an instrument:
+/// several times the cost that `make cost` measures.
 const SWITCH_NS: f64 = 1_000.0;
-/// Who has the CPU for less has looked at something, and not done any work, in nanoseconds.
+/// A task that has the CPU for less, in nanoseconds, has looked at something and done no work.
 const GLANCE_NS: f64 = 100_000.0;
-/// How much may be different, in parts of the larger: how often, and how long.
+/// The differences that are allowed, as parts of the larger value: of counts, and of times.
 const TENTH: f64 = 0.1;
 const QUARTER: f64 = 0.25;
 
@@ -43,7 +43,7 @@ pub struct Seen {
     pub yields: u64,
 }
 
-/// How a task's work hangs on the policy.
+/// How the work of a task depends on the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Same,
@@ -51,7 +51,7 @@ pub enum Work {
     AsLet,
 }
 
-/// A task that does not do the same in all runs.
+/// A task that does not do the same work in all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differs {
     pub task: String,
@@ -60,7 +60,7 @@ pub struct Differs {
     pub run_ms: [f64; 2],
 }
 
-/// A boot that recorded and replayed, as its console has it.
+/// A boot that recorded and replayed, from its console.
 #[derive(Clone, Debug)]
 pub struct Boot {
     /// `pbg` or `pbg-coop`.
@@ -68,16 +68,16 @@ pub struct Boot {
     /// Average turnarounds, in ms.
     pub measured: f64,
     pub replayed: f64,
-    /// What PBG said of the replay.
+    /// PBG's line about the replay.
     pub said: Followed,
     /// The tasks of the replay.
     pub tasks: Vec<Seen>,
 }
 
-/// The tasks of a recording.
+/// Returns the tasks of a recording.
 pub fn recorded(profile: &StoredProfile) -> Vec<Seen> {
     let clock = Clock::of_frequency(profile.header.frequency_hz);
-    // For what they are called.
+    // It has the names.
     let workload = recorded::recorded(profile, clock, TICK_NS);
     let tasks = profile.tasks.iter().zip(workload.jobs);
     tasks
@@ -90,7 +90,7 @@ pub fn recorded(profile: &StoredProfile) -> Vec<Seen> {
         .collect()
 }
 
-/// What a console says; nothing if it has no replay.
+/// Reads a console. Returns `None` if it has no replay.
 pub fn console(file: &Path) -> Result<Option<Boot>> {
     let place = || file.display().to_string();
     let text = std::fs::read(file).with_context(place)?;
@@ -124,7 +124,7 @@ pub fn console(file: &Path) -> Result<Option<Boot>> {
     }))
 }
 
-/// The tasks of the first run that do not do the same in all.
+/// Returns the tasks of the first run that do not do the same work in all runs.
 pub fn differing(runs: &[Vec<Seen>]) -> Vec<Differs> {
     let Some(first) = runs.first() else {
         return Vec::new();
@@ -190,63 +190,41 @@ mod tests {
         }
     }
 
-    fn work_of(runs: &[Seen]) -> Work {
-        work(&runs.iter().collect::<Vec<_>>())
+    /// Fails unless a task with these run times in ms, dispatches and yields in two runs does this
+    /// work.
+    #[track_caller]
+    fn assert_work(runs: [(f64, u64, u64); 2], expected: Work) {
+        let seen = runs.map(|(run_ms, dispatches, yields)| seen(run_ms, dispatches, yields));
+        assert_eq!(work(&seen.each_ref()), expected, "{runs:?}");
     }
 
     #[test]
-    fn rule_1_who_yields_and_computes_as_often_does_the_same() {
-        // What a switch costs is in the run times: short4 of realtime.
-        let same = [seen(109.1, 500_001, 500_000), seen(76.5, 1, 500_000)];
-        assert_eq!(work_of(&same), Work::Same);
-        // And what a yield costs that is none: short1 in two kernels.
-        assert_eq!(
-            work_of(&[seen(8.55, 1, 50_000), seen(6.9, 1, 50_000)]),
-            Work::Same
-        );
-        assert_eq!(
-            work_of(&[seen(100.0, 9, 8), seen(124.0, 40, 8)]),
-            Work::Same
-        );
-        assert_eq!(
-            work_of(&[seen(100.0, 9, 8), seen(140.0, 40, 8)]),
-            Work::AsLet
-        );
-        assert_eq!(
-            work_of(&[seen(1100.0, 34, 11), seen(500.0, 6, 5)]),
-            Work::AsLet
-        );
-        assert_eq!(
-            work_of(&[seen(100.0, 9, 20), seen(100.0, 9, 22)]),
-            Work::Same
-        );
-        assert_eq!(
-            work_of(&[seen(100.0, 9, 20), seen(100.0, 9, 23)]),
-            Work::AsLet
-        );
+    fn rule_1_same_yields_and_computing_are_the_same_work() {
+        // The cost of a switch is in the run times: short4 of realtime.
+        assert_work([(109.1, 500_001, 500_000), (76.5, 1, 500_000)], Work::Same);
+        // So is that of a yield that does not switch: short1 in two kernels.
+        assert_work([(8.55, 1, 50_000), (6.9, 1, 50_000)], Work::Same);
+        assert_work([(100.0, 9, 8), (124.0, 40, 8)], Work::Same);
+        assert_work([(100.0, 9, 8), (140.0, 40, 8)], Work::AsLet);
+        assert_work([(1100.0, 34, 11), (500.0, 6, 5)], Work::AsLet);
+        assert_work([(100.0, 9, 20), (100.0, 9, 22)], Work::Same);
+        assert_work([(100.0, 9, 20), (100.0, 9, 23)], Work::AsLet);
     }
 
     #[test]
-    fn rule_2_who_only_glances_but_more_often_does_not_do_the_same() {
-        let [once, thrice] = [seen(0.000_5, 1, 0), seen(0.003, 3, 0)];
-        assert_eq!(work_of(&[once.clone(), thrice]), Work::Polls);
+    fn rule_2_more_glances_are_not_the_same_work() {
+        assert_work([(0.000_5, 1, 0), (0.003, 3, 0)], Work::Polls);
         // A short task that was preempted.
-        assert_eq!(work_of(&[seen(0.05, 1, 0), seen(0.052, 2, 0)]), Work::Same);
-        // One that works, and was preempted.
-        assert_eq!(work_of(&[seen(4.0, 1, 0), seen(4.01, 2, 0)]), Work::Same);
-        assert_eq!(work_of(&[once]), Work::Same);
+        assert_work([(0.05, 1, 0), (0.052, 2, 0)], Work::Same);
+        // A task that works, and was preempted.
+        assert_work([(4.0, 1, 0), (4.01, 2, 0)], Work::Same);
+        assert_eq!(work(&[&seen(0.000_5, 1, 0)]), Work::Same);
     }
 
     #[test]
-    fn rule_3_who_has_the_cpu_for_long_runs_as_long_as_it_is_let() {
-        assert_eq!(
-            work_of(&[seen(320.0, 81, 80), seen(692.0, 36, 173)]),
-            Work::AsLet
-        );
-        assert_eq!(
-            work_of(&[seen(0.3, 81, 80), seen(0.7, 174, 173)]),
-            Work::Polls
-        );
+    fn rule_3_a_task_with_the_cpu_for_long_runs_as_long_as_it_is_let() {
+        assert_work([(320.0, 81, 80), (692.0, 36, 173)], Work::AsLet);
+        assert_work([(0.3, 81, 80), (0.7, 174, 173)], Work::Polls);
     }
 
     #[test]

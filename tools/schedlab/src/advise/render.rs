@@ -1,4 +1,4 @@
-//! One screen: a table, the best first, two sentences, and what they rest on.
+//! One screen: a table with the best first, two sentences, and their basis.
 
 use super::{
     advice::{Advice, Question},
@@ -11,7 +11,7 @@ use crate::{
     spread::deviation,
 };
 
-/// As many lines as a screen has.
+/// The lines of a screen.
 const SCREEN: usize = 24;
 
 pub fn text(advice: &Advice) -> String {
@@ -31,7 +31,7 @@ pub fn text(advice: &Advice) -> String {
     )
 }
 
-/// The best of the rows are shown, so many.
+/// Returns the title of a table that shows the best `rows`.
 fn title(advice: &Advice, rows: usize) -> String {
     let what = match &advice.question {
         Question::Turnaround => "turnaround in ms".to_owned(),
@@ -80,7 +80,7 @@ fn table(advice: &Advice, most: usize) -> String {
     grid::text(&titles, rows.into_iter().take(most).map(row), grid::WIDE)
 }
 
-/// Beside a row.
+/// Returns the note beside a row.
 fn note(out: Out) -> &'static str {
     match out {
         Out::BehindOnQemu { .. } => "behind on QEMU",
@@ -90,7 +90,7 @@ fn note(out: Out) -> &'static str {
     }
 }
 
-/// The first sentence.
+/// Returns the first sentence: which policy.
 fn which(advice: &Advice, choice: Option<&Choice>) -> String {
     let Some(choice) = choice else {
         return "Nothing is left to take.".to_owned();
@@ -109,7 +109,7 @@ fn which(advice: &Advice, choice: Option<&Choice>) -> String {
         ),
         Question::Shares { tasks: all } => format!(
             "All {all} tasks run as long as they are let{}, so no recording says when they are \
-             done, and what counts is who gets how much: take {}, under which none of them has more \
+             done, and what counts is the share of each: take {}, under which none of them has more \
              than {figure} of the CPU, where {:.1} % is fair",
             example(&advice.differing),
             taken.feature,
@@ -160,7 +160,7 @@ fn amount(question: &Question, row: &Row) -> String {
     }
 }
 
-/// The second sentence.
+/// Returns the second sentence: why.
 fn why(advice: &Advice, choice: Option<&Choice>) -> String {
     let rows = &advice.rows;
     let Some(taken) = choice.map(|choice| &rows[choice.taken]) else {
@@ -185,14 +185,14 @@ fn why(advice: &Advice, choice: Option<&Choice>) -> String {
     }
     if !taken.preempts {
         reasons.push(format!(
-            "its kernel does not preempt, so whoever computes keeps the CPU for up to {:.3} ms",
+            "its kernel does not preempt, so a task that computes keeps the CPU for up to {:.3} ms",
             advice.stretch_ms
         ));
     }
     format!("Why: {}.", reasons.join("; "))
 }
 
-/// What a plan gains.
+/// Returns the gains of a plan.
 fn of_plan(advice: &Advice, taken: &Row) -> Vec<String> {
     let mut reasons = Vec::new();
     let [shortest, longest] = advice.lengths_ms;
@@ -224,15 +224,15 @@ fn of_plan(advice: &Advice, taken: &Row) -> Vec<String> {
     reasons
 }
 
-/// Why no plan is taken.
+/// Returns the reason for which no plan is taken.
 fn against_plan(advice: &Advice) -> Option<String> {
     let planned = || advice.rows.iter().filter(|row| row.is_planned);
-    // The best one speaks for all.
+    // The best plan stands for all.
     let best = planned().min_by(|a, b| a.figure.mean.total_cmp(&b.figure.mean))?;
     let polling = pollers(&advice.differing).next().is_some();
     let waits = match polling {
         true => format!(
-            "{} by polling, so how often they look hangs on the order: ",
+            "{} by polling, so how often they look depends on the order: ",
             tasks(&advice.differing, Work::Polls, "waits", "wait"),
         ),
         false => String::new(),
@@ -263,7 +263,7 @@ fn pollers(differing: &[Differs]) -> impl Iterator<Item = &Differs> {
     differing.iter().filter(|one| one.work == Work::Polls)
 }
 
-/// What the figures rest on.
+/// Returns the basis of the figures.
 fn rests(advice: &Advice) -> String {
     let off = advice.rows.iter().map(|row| row.error_percent);
     let mut out = format!(
@@ -276,7 +276,7 @@ fn rests(advice: &Advice) -> String {
         off.fold(0.0, f64::max),
         match advice.cpus {
             1 => "",
-            _ => " on one CPU, and on several nobody knows",
+            _ => " on one CPU, and on several CPUs this is not known",
         }
     );
     let seen = advice.boots.iter();
@@ -294,7 +294,7 @@ fn rests(advice: &Advice) -> String {
     out + "."
 }
 
-/// `short1 and short2 run`, of those that do not do the same.
+/// Returns the tasks with this work and the verb, as `short1 and short2 run`.
 fn tasks(differing: &[Differs], work: Work, one: &str, many: &str) -> String {
     let names = names(differing, work);
     let verb = if names.len() == 1 { one } else { many };
@@ -313,7 +313,7 @@ fn names(differing: &[Differs], work: Work) -> Vec<String> {
     meant.map(|one| one.task.clone()).collect()
 }
 
-/// Up to three names, and how many more.
+/// Returns up to three names, and the number of others.
 fn few(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -329,7 +329,7 @@ fn few_are(names: &[String]) -> String {
     format!("{} {verb}", few(names))
 }
 
-/// The one that differs most between the runs.
+/// Returns the task that differs most between the runs.
 fn example(differing: &[Differs]) -> String {
     let ratio = |one: &&Differs| one.run_ms[1] / one.run_ms[0].max(0.001);
     let most = differing
@@ -344,7 +344,7 @@ fn example(differing: &[Differs]) -> String {
     })
 }
 
-/// In lines that a terminal has room for.
+/// Breaks a text into lines that fit a terminal.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut width = 0;
@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_as_wide_as_a_terminal_and_a_unit_stays_with_its_number() {
+    fn lines_fit_a_terminal_and_keep_a_unit_with_its_number() {
         let long = "word ".repeat(19);
         let lines = wrapped(&format!("{long}1000 % and"));
         assert_eq!(lines, format!("{}\n1000 % and\n", long.trim_end()));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_names_some_are_said() {
+    fn long_lists_of_names_are_cut() {
         let names = |n: u32| few(&(1..=n).map(|i| i.to_string()).collect::<Vec<_>>());
         assert_eq!(
             [1, 2, 3, 4].map(names),

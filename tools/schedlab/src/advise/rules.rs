@@ -1,31 +1,30 @@
-//! Which policy, and why.
+//! The choice of a policy.
 //!
-//! 1. A figure is known to its range over the phases of the tick and to the error of the model:
-//!    the largest known of the policy, or how far the model is from what QEMU measured of this
-//!    program. Policies whose figures overlap then are equal.
-//! 2. Of policies that are equal to the best, the one that switches least is taken; if another
-//!    switches no more than a tenth more, the one that comes first in the order of tables. If that
-//!    is a plan, and another plan's replay on QEMU was shorter by a hundredth, the other.
+//! 1. Each figure is an interval: its range over the phases of the tick, widened by the error of the
+//!    model. The error is the largest known of the policy, or the distance of the model from what QEMU
+//!    measured of this program. Policies whose intervals overlap are equal.
+//! 2. Among policies that are equal to the best, the one that switches least is taken. If others switch
+//!    no more than a tenth more, the first of them in the order of tables is taken. If that is a plan,
+//!    and another plan's replay on QEMU was shorter by a hundredth, the other is taken.
 //! 3. A plan that was behind or given up, on QEMU or in the model, is not taken.
-//! 4. Where tasks poll, how often they look hangs on the order. A plan is taken for what its
-//!    replay on QEMU took, and not taken if nobody has seen one.
-//! 5. A plan that has a lower mean on the recording, and no lower one than the best policy
-//!    without a plan if every task's time differs by up to [`SPREAD_PERCENT`], is fragile and not
-//!    taken.
+//! 4. How often tasks poll depends on the order. Where tasks poll, a plan is judged by its replay on
+//!    QEMU, and is not taken without one.
+//! 5. A plan is fragile, and not taken, if its mean is lower on the recording, but no lower than that of
+//!    the best policy without a plan if every task's time differs by up to [`SPREAD_PERCENT`].
 //!
-//! What is compared is the average turnaround. If some tasks run for as long as they are let, it is that of the
-//! others, among them; if all do, the largest share of the CPUs that one of them gets.
+//! Policies are compared by the average turnaround. If some tasks run for as long as they are let, it is
+//! that of the others, among them. If all do, it is the largest share of the CPUs that one of them gets.
 
 use crate::spread::{Spread, letters};
 
-/// How wrong a recording may be before a plan counts as fragile.
+/// The error of a recording, in %, at which a plan must still be better.
 pub const SPREAD_PERCENT: u32 = 25;
 
-/// A policy and what it came to.
+/// A policy and its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub name: String,
-    /// What make calls it.
+    /// Its feature for make.
     pub feature: String,
     /// Less is better.
     pub figure: Spread,
@@ -37,35 +36,35 @@ pub struct Row {
     /// It follows a plan.
     pub is_planned: bool,
     pub preempts: bool,
-    /// What its replay on QEMU took.
+    /// The average turnaround of its replay on QEMU, in ms.
     pub on_qemu: Option<f64>,
-    /// Why it is not taken.
+    /// The reason for which it is not taken.
     pub is_out: Option<Out>,
 }
 
-/// Why a policy is not taken.
+/// A reason for which a policy is not taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Out {
-    /// Its replay on QEMU took so many times as long as what was measured, or was given up.
+    /// Its replay on QEMU took `times` as long as the measured run, or was given up.
     BehindOnQemu { times: f64, given_up: bool },
     /// Its replay in the model was behind, or given up.
     BehindInModel { given_up: bool },
-    /// Tasks poll, and nobody has seen a replay.
+    /// Tasks poll, and there was no replay on QEMU.
     Polling,
-    /// It is no better than the best without a plan if times differ.
+    /// If times differ, it is no better than the best without a plan.
     Fragile,
 }
 
 /// A replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Replay {
-    /// Average turnaround over the measured one; of one in the model 0, as none was measured.
+    /// Average turnaround over the measured one; 0 in the model, where none was measured.
     pub times: f64,
     pub behind: bool,
     pub dropped: bool,
 }
 
-/// Why a plan is not taken, of what is known before policies are compared: rules 3 and 4.
+/// Returns the reason for which a plan is not taken, before policies are compared (rules 3 and 4).
 pub fn refused(on_qemu: Option<Replay>, in_model: Option<Replay>, polls: bool) -> Option<Out> {
     match (on_qemu, in_model) {
         (Some(replay), _) if replay.behind || replay.dropped => Some(Out::BehindOnQemu {
@@ -80,17 +79,17 @@ pub fn refused(on_qemu: Option<Replay>, in_model: Option<Replay>, polls: bool) -
     }
 }
 
-/// What is taken, as places among the rows.
+/// The policy that is taken, and others, as indices of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     pub taken: usize,
-    /// Those that are equal to the best, without the taken one, in their order.
+    /// The others that are equal to the best, in their order.
     pub equals: Vec<usize>,
-    /// The best of those that are worse and not out.
+    /// The best of the worse ones that may be taken.
     pub next: Option<usize>,
 }
 
-/// Rules 1 and 2; nothing if all are out.
+/// Chooses by rules 1 and 2. Returns `None` if no policy may be taken.
 pub fn choose(rows: &[Row]) -> Option<Choice> {
     let mut good: Vec<usize> = (0..rows.len())
         .filter(|&i| rows[i].is_out.is_none())
@@ -119,7 +118,7 @@ pub fn choose(rows: &[Row]) -> Option<Choice> {
     })
 }
 
-/// The end of rule 2.
+/// Returns the plan with the shortest replay on QEMU (the end of rule 2).
 fn shortest_replay(rows: &[Row], equals: &[usize], first: usize) -> usize {
     let Some(its) = rows[first].on_qemu else {
         return first;
@@ -131,25 +130,25 @@ fn shortest_replay(rows: &[Row], equals: &[usize], first: usize) -> usize {
         .map_or(first, |(i, _)| i)
 }
 
-/// Rule 5, of averages over the same seeds.
+/// Returns true if a plan is fragile, by averages over the same seeds (rule 5).
 pub fn is_fragile(planned: &[f64], other: &[f64]) -> bool {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     mean(planned) >= mean(other)
 }
 
-/// The best that is not out and has no plan.
+/// Returns the best policy without a plan that may be taken.
 pub fn best_without_plan(rows: &[Row]) -> Option<usize> {
     let is_meant = |i: &usize| !rows[*i].is_planned && rows[*i].is_out.is_none();
     let all = (0..rows.len()).filter(is_meant);
     all.min_by(|&a, &b| rows[a].figure.mean.total_cmp(&rows[b].figure.mean))
 }
 
-/// Letters of rows that are equal.
+/// Returns a letter for each group of equal rows.
 pub fn shared(rows: &[Row]) -> Vec<String> {
     letters(&rows.iter().map(|row| Some(known(row))).collect::<Vec<_>>())
 }
 
-/// Within what the figure lies.
+/// Returns the interval of the figure.
 fn known(row: &Row) -> Spread {
     let part = row.error_percent / 100.0;
     Spread {
@@ -163,7 +162,7 @@ fn known(row: &Row) -> Spread {
 pub mod tests {
     use super::*;
 
-    /// A policy whose figure is the same at all phases, with an error of 1 %.
+    /// Returns a policy whose figure is the same at all phases, with an error of 1 %.
     pub fn row(name: &str, figure: f64, switches: f64) -> Row {
         Row {
             name: name.to_owned(),
@@ -191,7 +190,7 @@ pub mod tests {
     }
 
     #[test]
-    fn rule_1_what_the_model_cannot_tell_apart_is_equal() {
+    fn rule_1_policies_with_overlapping_intervals_are_equal() {
         let mut rows = [row("first", 102.1, 5.0), row("second", 100.0, 5.0)];
         assert_eq!(chosen(&rows), ("second", vec![], Some("first")));
         rows[0].figure.mean = 101.9;
@@ -201,7 +200,7 @@ pub mod tests {
         assert_eq!(shared(&rows), ["a", "a"]);
         rows[0] = row("first", 110.0, 5.0);
         assert_eq!(shared(&rows), ["", ""]);
-        // One that is known badly, and one that hangs on the phase of the tick.
+        // A large error, and a figure that depends on the phase of the tick.
         rows[0].error_percent = 10.0;
         assert_eq!(chosen(&rows).0, "first");
         rows[0] = row("first", 110.0, 5.0);
@@ -210,7 +209,7 @@ pub mod tests {
     }
 
     #[test]
-    fn rule_2_of_equals_the_one_that_switches_least_and_then_the_first() {
+    fn rule_2_takes_the_equal_that_switches_least_and_then_the_first() {
         let rows = [
             row("second", 100.0, 12.0),
             row("third", 101.0, 11.0),
@@ -236,7 +235,7 @@ pub mod tests {
     }
 
     #[test]
-    fn rule_3_a_plan_that_was_behind_or_given_up_is_not_taken() {
+    fn rule_3_plan_that_was_behind_or_given_up_is_not_taken() {
         let good = replay(0.5, false, false);
         assert_eq!(refused(good, good, false), None);
         let (times, given_up) = (1.2, true);
@@ -255,14 +254,14 @@ pub mod tests {
     }
 
     #[test]
-    fn rule_4_where_tasks_poll_a_plan_has_to_have_been_seen() {
+    fn rule_4_if_tasks_poll_a_plan_needs_a_replay() {
         let good = replay(0.9, false, false);
         assert_eq!(refused(None, good, true), Some(Out::Polling));
         assert_eq!(refused(good, good, true), None);
     }
 
     #[test]
-    fn rule_5_a_plan_that_loses_if_times_differ_is_fragile() {
+    fn rule_5_plan_that_loses_if_times_differ_is_fragile() {
         assert!(!is_fragile(&[80.0, 100.0], &[100.0, 95.0]));
         assert!(is_fragile(&[80.0, 120.0], &[100.0, 95.0]));
         assert!(is_fragile(&[1.0], &[1.0]));

@@ -1,4 +1,4 @@
-//! What was played beside what QEMU measured.
+//! The model beside QEMU.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ const TITLES: [&str; 7] = [
 
 /// The columns of a table of differences.
 const COLUMNS: [&str; 6] = ["arch", "app", "scheduler", "figure", "unit", "value"];
-/// What they are of.
+/// The figure of each row.
 const FIGURE: &str = "model over QEMU";
 
 /// A cell of one CPU, played and measured.
@@ -36,7 +36,7 @@ pub struct Checked<'a> {
     qemu: Spread,
 }
 
-/// The cells of one CPU beside those of a folder of results.
+/// Returns the cells of one CPU beside those of a folder of results.
 pub fn checked<'a>(all: &'a [Results], folder: &Path) -> Result<Vec<Checked<'a>>> {
     let store = Store::new(folder.to_owned());
     let mut checked = Vec::new();
@@ -62,7 +62,7 @@ pub fn checked<'a>(all: &'a [Results], folder: &Path) -> Result<Vec<Checked<'a>>
     Ok(checked)
 }
 
-/// As a table.
+/// Returns them as a table.
 pub fn text(all: &[Checked]) -> String {
     let row = |cell: &Checked| {
         let Checked { model, qemu, .. } = cell;
@@ -81,8 +81,7 @@ pub fn text(all: &[Checked]) -> String {
     format!("\nAverage turnaround, ms\n\n{table}")
 }
 
-/// Puts the differences into a CSV file, in place of those that it has of this program and
-/// architecture.
+/// Writes the differences into a CSV file, in place of those of this program and architecture.
 pub fn write_errors(
     all: &[Checked],
     file: &Path,
@@ -138,7 +137,7 @@ fn with_errors(found: &str, all: &[Checked]) -> Result<String> {
 }
 
 impl Checked<'_> {
-    /// How much more the model has than QEMU, in %.
+    /// Returns the difference of the model from QEMU, in %.
     fn difference(&self) -> f64 {
         (self.model.mean / self.qemu.mean - 1.0) * 100.0
     }
@@ -150,7 +149,7 @@ mod tests {
     use crate::testing::assert_has;
 
     #[test]
-    fn the_differences_of_a_program_take_the_place_of_those_before() {
+    fn differences_of_a_program_replace_the_old_ones() {
         let results = Results {
             cell: Cell::new("x86_64", "yield", "sched_rr"),
             outcomes: Vec::new(),

@@ -8,9 +8,9 @@ use std::{
 
 use super::watch::Watch;
 
-/// What `of` says of each number below `count`, in this order; as many at a time as there are
-/// cores. Each has a thread, hence a clock, of its own. Nothing of those that were not begun
-/// when somebody pressed Ctrl-C: they are begun in order.
+/// Calls `of` with each number below `count`, on all cores, and returns the results in this order. Each
+/// call has a thread, hence a clock, of its own. After Ctrl-C no more calls begin, and their results
+/// are `None`. Calls begin in order.
 pub fn on_all_cores<T: Send>(
     count: usize,
     watch: &Watch,

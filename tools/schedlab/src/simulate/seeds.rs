@@ -1,5 +1,5 @@
-//! Runs with every task's time changed at random: the mean of each figure, and within what
-//! nine of ten runs are.
+//! Runs with every task's time changed at random: the mean of each figure, and the range of nine runs
+//! in ten.
 
 use anyhow::Result;
 use sched_sim::whatif::Change;
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::{grid, output::count};
 
-/// What the figures are.
+/// The meaning of the figures.
 pub const BY_SEED: &str = "average, slowest (the task that took longest) and makespan are
 means over the runs, 5 % of the averages are below `5 %` and 5 % above `95 %`. In each run every
 task's time is changed by a factor of its own, up to 1 + spread or down to one over that, and
 the start lies anywhere in a tick; with one seed all policies have the same work.
 ";
 
-/// A figure as the CSV file calls it, its decimals in a table, and its value in a run.
+/// A figure: its name in the CSV file, its decimals in a table, and its value in a run.
 type Figure = (&'static str, usize, fn(&Seeded) -> f64);
 
 /// In the order of the table.
@@ -31,8 +31,8 @@ const FIGURES: [Figure; 6] = [
     ("Jain", 4, |run| run.jain),
 ];
 
-/// The mean of these values, of which there is one at least, and by nearest rank what 5 % of them
-/// are below and above.
+/// Returns the mean of these values, at least one, and by nearest rank the values that 5 % are below
+/// and above.
 fn quantiles(values: impl Iterator<Item = f64>) -> [f64; 3] {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -44,7 +44,7 @@ fn quantiles(values: impl Iterator<Item = f64>) -> [f64; 3] {
 /// The results of a policy, one for each seed.
 pub type Cell<'a> = (&'a Play<'a>, &'a Vec<Seeded>);
 
-/// The policies on as many CPUs as the cells have.
+/// Returns the table of policies on one number of CPUs.
 pub fn table(cells: &[Cell], preemptive: &Flavour, spread: u32, changes: &[Change]) -> String {
     let rows = cells.iter().map(|&(play, runs)| {
         let three = |of: fn(&Seeded) -> f64| quantiles(runs.iter().map(of));
@@ -62,7 +62,7 @@ pub fn table(cells: &[Cell], preemptive: &Flavour, spread: u32, changes: &[Chang
     render::table(&rows, &over, [">5 %", ">95 %"], preemptive, changes)
 }
 
-/// One line for each figure.
+/// Returns one line for each figure.
 pub fn csv(cells: &[Cell], preemptive: &Flavour, spread: u32) -> Result<String> {
     let header = &preemptive.profile.header;
     let titles = [
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_of_a_hundred_are_below_and_above() {
+    fn quantiles_are_the_mean_and_the_5th_and_95th_percentiles() {
         let found = [1, 2, 20, 100].map(|n: u32| quantiles((1..=n).rev().map(f64::from)));
         let expected = [
             [1.0, 1.0, 1.0],

@@ -1,4 +1,4 @@
-//! What a person sees of many runs in the model while they are under way, and Ctrl-C.
+//! Progress of many runs in the model, and Ctrl-C.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -15,12 +15,12 @@ use crate::{
     output::{count, note},
 };
 
-/// What takes less is over before anybody asks how long it takes.
+/// Runs that take less show no progress.
 const SOON: Duration = Duration::from_secs(3);
-/// Where there is no terminal for a bar, a line says so often how far it is.
+/// The time between two lines of progress where there is no terminal for a bar.
 const OFTEN: Duration = Duration::from_secs(10);
 
-/// Of all runs of a subcommand; there is one at most, as it catches signals.
+/// The progress of all runs of a subcommand. At most one may exist, as it catches signals.
 pub struct Watch {
     signals: Children,
     total: usize,
@@ -29,13 +29,13 @@ pub struct Watch {
 
 struct State {
     done: usize,
-    /// When the next sign of life is due.
+    /// The time of the next line or bar.
     next: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl Watch {
-    /// Before the first of `total` runs. From now on Ctrl-C ends them and not the program.
+    /// Starts to watch `total` runs. From now on Ctrl-C ends them and not the program.
     pub fn new(total: usize) -> Result<Self> {
         let state = State {
             done: 0,
@@ -49,12 +49,12 @@ impl Watch {
         })
     }
 
-    /// Whether somebody has pressed Ctrl-C.
+    /// Returns true after Ctrl-C.
     pub fn stopped(&self) -> bool {
         self.signals.stopped()
     }
 
-    /// One more run is done.
+    /// Counts a run that is done.
     pub fn one_more(&self) {
         let mut state = self.state();
         state.done += 1;
@@ -76,7 +76,7 @@ impl Watch {
         }
     }
 
-    /// Takes the bar away, and says so if not all is done, and what comes of it.
+    /// Removes the bar. After Ctrl-C prints how far the runs came, and what comes of them.
     pub fn finish(&self, what_comes: &str) {
         let mut state = self.state();
         if let Some(bar) = state.bar.take() {

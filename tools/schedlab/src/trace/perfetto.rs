@@ -1,7 +1,7 @@
-//! From [`Timeline`]s to a file for Perfetto.
+//! [`Timeline`]s as a file for Perfetto.
 //!
-//! Each phase is a process, so that tasks of the same name in two phases are two threads. What
-//! a task did when it had no CPU, Perfetto finds out from the switches and wakings.
+//! Each phase is a process, so that tasks of the same name in two phases are two threads. Perfetto
+//! derives the state of a task without a CPU from the switches and wakings.
 
 use std::io::{self, Write};
 
@@ -19,16 +19,16 @@ use super::{
 /// All packets come from one writer.
 const WRITER: u32 = 1;
 
-/// The pids of a phase begin here, and those of the next one so much further on.
+/// The first pid of a phase, and the distance to that of the next phase.
 const PIDS: usize = 100_000;
 
-/// What Linux calls the thread of a CPU that has nothing to do; its pid is 0.
+/// The name of the idle thread in Linux; its pid is 0.
 const IDLE: &str = "swapper";
 
-/// No policy here has Linux's priorities: the one of an ordinary task.
+/// The priority of an ordinary task in Linux, as no policy here has such priorities.
 const PRIO: i32 = 120;
 
-/// A bundle is a packet; events of a bundle, at most.
+/// The largest number of events in a bundle, which is a packet.
 const BUNDLE: usize = 1_000;
 
 /// Linux's task states.
@@ -115,8 +115,8 @@ impl Phase<'_> {
         }
     }
 
-    /// A CPU's switches and wakings in the order of time. Of one moment, a task is woken before
-    /// it gets the CPU, and after it has left one.
+    /// Returns a CPU's switches and wakings by time. At the same time a task is woken before it gets
+    /// the CPU, and after it has left one.
     fn events(&self, cpu: u32) -> Vec<FtraceEvent> {
         let stays: Vec<&Stay> = (self.timeline.stays.iter())
             .filter(|s| s.cpu == cpu)
@@ -142,7 +142,7 @@ impl Phase<'_> {
     }
 
     fn switch(&self, at_ns: u64, before: Option<&Stay>, next: Option<&Stay>) -> FtraceEvent {
-        // Before the first stay and after the last nobody is known to be there.
+        // Before the first stay and after the last no thread is known.
         let pid = |stay: Option<&Stay>| Some(stay.map_or(0, |stay| self.pid(stay.thread)));
         let comm =
             |stay: Option<&Stay>| Some(stay.map_or(IDLE.to_owned(), |stay| self.comm(stay.thread)));
@@ -184,7 +184,7 @@ impl Phase<'_> {
         }
     }
 
-    /// How many tasks are ready and have no CPU, at each moment at which that changes.
+    /// Writes the number of tasks that are ready and have no CPU, each time that it changes.
     fn write_counter(&self, out: &mut impl Write) -> io::Result<()> {
         let track_uuid = Some(self.number as u64);
         packet(
@@ -218,8 +218,8 @@ impl Phase<'_> {
     }
 }
 
-/// The number of tasks that are ready and have no CPU, from 0 at the start on, whenever it
-/// becomes another one.
+/// Returns the number of tasks that are ready and have no CPU, at the start and each time that it
+/// changes.
 pub fn ready_counts(timeline: &Timeline) -> Vec<(u64, i64)> {
     let mut changes = Vec::new();
     for interval in timeline.states().iter().flatten() {
@@ -242,7 +242,7 @@ pub fn ready_counts(timeline: &Timeline) -> Vec<(u64, i64)> {
     counts
 }
 
-/// A message with one packet: messages one after the other are one with all packets.
+/// Writes a message with one packet. Concatenated messages are one message with all packets.
 fn packet(out: &mut impl Write, packet: TracePacket) -> io::Result<()> {
     let packet = TracePacket {
         trusted_packet_sequence_id: Some(WRITER),

@@ -1,12 +1,12 @@
-//! The part of Perfetto's messages that is written here and read by `tests/system`. Field numbers
-//! are as in the public definitions
+//! The part of Perfetto's messages that is written here and read by `tests/system`. Names and field
+//! numbers are those of the public definitions
 //! (`protos/perfetto/trace`: `trace.proto`, `trace_packet.proto`, `ps/process_tree.proto`,
 //! `ftrace/ftrace_event_bundle.proto`, `ftrace/ftrace_event.proto`, `ftrace/sched.proto`,
 //! `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,
-//! `track_event/track_event.proto`). Names are those of the definitions.
+//! `track_event/track_event.proto`).
 //!
-//! Written by hand: the definitions are some hundred messages, and to generate code from them
-//! takes a compiler that each machine would have to have.
+//! They are written by hand, as the definitions are some hundred messages, and each machine would need a
+//! compiler of them.
 
 use prost::Message;
 
@@ -46,7 +46,7 @@ pub struct FtraceEventBundle {
 pub struct FtraceEvent {
     #[prost(uint64, optional, tag = "1")]
     pub timestamp: Option<u64>,
-    /// Who was on the CPU.
+    /// The thread on the CPU.
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
     #[prost(message, optional, tag = "4")]

@@ -1,28 +1,28 @@
-//! What people look for in `perf sched`: who waited how long, for whom.
+//! The table of `perf sched`: how long each task waited, and behind which.
 
 use super::timeline::{Interval, Left, State, Stay, Teller, ThreadKind, Timeline};
 use crate::{grid, output::count};
 
-/// What is told of a phase.
+/// The report of a phase.
 pub struct Report<'a> {
     timeline: &'a Timeline,
     tasks: Vec<OfTask>,
     idle_while_ready: IdleWhileReady,
 }
 
-/// That CPUs were idle at moments at which there was a task that was ready.
+/// The time in which CPUs were idle while a task was ready.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct IdleWhileReady {
     /// The time of all CPUs together.
     ns: u64,
-    /// At how many of the moments that are looked at, one each [`SAMPLE_NS`] from 0 on.
+    /// The number of samples in which a CPU was, one each [`SAMPLE_NS`] from 0 on.
     samples: u64,
 }
 
-/// How far two moments are apart that are looked at.
+/// The time between two samples.
 const SAMPLE_NS: u64 = 100_000;
 
-/// How many of them are before this.
+/// Returns the number of samples before a time.
 const fn samples_until(ns: u64) -> u64 {
     ns.div_ceil(SAMPLE_NS)
 }
@@ -38,16 +38,16 @@ struct OfTask {
     preempted: u64,
     blocked: u64,
     ended: u64,
-    /// From its submission, and from each time that it was woken, until it had a CPU.
+    /// The times from its submission, and from each wake-up, until it had a CPU.
     waits: Vec<Wait>,
 }
 
-/// From a wake-up, or the submission, until the task had a CPU.
+/// The time from a wake-up, or the submission, until the task had a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wait {
     ns: u64,
     at_ns: u64,
-    /// Who had that CPU longest meanwhile, if anybody had.
+    /// The thread that had that CPU longest meanwhile, if one had.
     behind: Option<usize>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What is said of a log that was full.
+/// Returns the note about a log that was full.
 pub fn lost(timeline: &Timeline) -> Option<String> {
     (timeline.lost > 0).then(|| {
         let whose = match timeline.teller {
@@ -157,7 +157,7 @@ impl OfTask {
         for (i, interval) in states.iter().enumerate() {
             match interval.state {
                 State::Running { left, .. } => {
-                    // Who becomes ready without having been blocked, does so as it leaves.
+                    // A task that was not blocked became ready when it left its CPU.
                     if i == 0 || !matches!(states[i - 1].state, State::Ready) && is_woken {
                         task.waits.push(Wait::none(interval));
                     }
@@ -218,7 +218,7 @@ impl Wait {
 
 impl IdleWhileReady {
     fn new(timeline: &Timeline, states: &[Vec<Interval>]) -> Self {
-        // At each moment: how many CPUs become idle, and how many tasks become ready.
+        // For each time: the number of CPUs that become idle, and of tasks that become ready.
         let mut changes: Vec<(u64, i64, i64)> = Vec::new();
         for stay in &timeline.stays {
             if timeline.threads[stay.thread].kind == ThreadKind::Idle {
@@ -261,79 +261,51 @@ fn ms(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{assert_has, assert_lacks};
-    use crate::trace::timeline::{Held, tests::sample};
+    use crate::{
+        testing::assert_golden,
+        trace::timeline::{Held, tests::sample},
+    };
 
     #[test]
-    fn times_switches_and_waits_of_each_task() {
+    fn report_has_times_switches_and_waits_of_each_task() {
         let sample = sample();
         let report = Report::new(&sample);
-        let wait = |ns, at_ns, behind| Wait { ns, at_ns, behind };
-        assert_eq!(
-            report.tasks[0],
-            OfTask {
-                thread: 1,
-                run_ns: 25,
-                ready_ns: 8 + 10 + 15,
-                blocked_ns: 20,
-                yielded: 1,
-                preempted: 0,
-                blocked: 1,
-                ended: 1,
-                // Behind main as it was submitted, behind nobody as it was woken; as it
-                // yielded it was not woken.
-                waits: vec![wait(8, 2, Some(0)), wait(10, 40, None)],
-            }
-        );
-        // `a` had 15 of these, main 6.
-        assert_eq!(report.tasks[1].waits, [wait(51, 4, Some(1))]);
+        let mut found = String::new();
+        for task in &report.tasks {
+            found += &format!("{task:?}\n");
+        }
+        assert_golden("trace-tasks.txt", &found);
         // From 20 to 50 the CPU is idle, and `b` is ready.
         assert_eq!(report.idle_while_ready.ns, 30);
     }
 
     #[test]
-    fn a_sample_is_at_the_beginning_of_its_tenth_of_a_millisecond() {
+    fn sample_is_at_the_beginning_of_its_tenth_of_a_millisecond() {
         let ns = [0, 1, SAMPLE_NS, SAMPLE_NS + 1];
         assert_eq!(ns.map(samples_until), [0, 1, 1, 2]);
     }
 
     #[test]
-    fn samples_are_moments_and_who_is_held_is_not_ready() {
+    fn samples_are_moments_and_held_tasks_are_not_ready() {
         let mut sample = sample();
-        let scaled = |ns: &mut u64| *ns *= SAMPLE_NS / 10;
-        sample.stays.iter_mut().for_each(|stay| {
-            scaled(&mut stay.from_ns);
-            scaled(&mut stay.to_ns);
-        });
-        sample
-            .wakes
-            .iter_mut()
-            .for_each(|wake| scaled(&mut wake.at_ns));
-        scaled(&mut sample.end_ns);
+        let stays = sample.stays.iter_mut();
+        let stays = stays.flat_map(|stay| [&mut stay.from_ns, &mut stay.to_ns]);
+        let wakes = sample.wakes.iter_mut().map(|wake| &mut wake.at_ns);
+        let times = stays.chain(wakes).chain([&mut sample.end_ns]);
+        times.for_each(|ns| *ns *= SAMPLE_NS / 10);
         // The CPU is idle for three samples, 2 to 4, and `b` is ready.
         let found = Report::new(&sample);
         let idle = |ns, samples| IdleWhileReady { ns, samples };
         assert_eq!(found.idle_while_ready, idle(3 * SAMPLE_NS, 3));
-        assert_has(found.text(), "in 3 of 8 samples");
-        // `a` is ready from 40 to 50.
-        let of = |from: u64, to: u64| Held {
-            from_ns: from * SAMPLE_NS,
-            to_ns: to * SAMPLE_NS,
-        };
-        sample.held = vec![of(2, 5)];
-        assert_eq!(Report::new(&sample).idle_while_ready, idle(SAMPLE_NS, 1));
-    }
-
-    #[test]
-    fn the_text_says_what_was_lost() {
-        let mut sample = sample();
-        assert_lacks(Report::new(&sample).text(), "lost");
+        let mut text = found.text();
         sample.lost = 3;
-        let text = Report::new(&sample).text();
-        assert_has(
-            &text,
-            "the guest's log was full; 3 events lost, all after 0.000 ms",
-        );
-        assert_has(&text, "37.500 %");
+        text += &Report::new(&sample).text();
+        assert_golden("trace-report.txt", &text);
+        // `a` is ready from 40 to 50.
+        sample.held = vec![Held {
+            from_ns: 2 * SAMPLE_NS,
+            to_ns: 5 * SAMPLE_NS,
+        }];
+        assert_eq!(Report::new(&sample).idle_while_ready, idle(SAMPLE_NS, 1));
     }
 }
