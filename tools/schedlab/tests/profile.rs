@@ -42,8 +42,10 @@ fn realtime(run_of_short1: u64) -> StoredProfile {
     profiles::profile("realtime", (0..).zip(runs).map(task))
 }
 
+type Change = fn(&mut StoredProfile);
+
 /// Changes of the run in `a.pbg`, by the name of the file that has them.
-const CHANGED: [(&str, fn(&mut StoredProfile)); 9] = [
+const CHANGED: [(&str, Change); 9] = [
     ("a.pbg", |_| {}),
     ("b.pbg", |it| {
         it.tasks[1].figures.run = Figure::once(20_001_000)
@@ -282,7 +284,7 @@ fn diff_names_what_changed() {
             "profile diff @a.pbg @console.log",
             "profile diff @a.pbg @b.pbg",
             "profile diff @a.pbg @b.pbg --percent 6",
-            "profile diff @a.pbg @b.pbg --percent -1",
+            "profile diff @a.pbg @b.pbg --percent=-1",
             "profile diff @a.pbg @shorter.pbg",
             "profile diff @shorter.pbg @a.pbg",
             "profile diff @a.pbg @fifo.pbg",

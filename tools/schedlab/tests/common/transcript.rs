@@ -5,8 +5,8 @@ use super::{Lab, testing::assert_golden};
 impl Lab {
     /// Runs command lines one after the other, each as [`Lab::call`] does. Fails unless all of
     /// them print and end as `tests/golden/NAME` has it: `$` a command line, then its standard
-    /// output, `!` a line of standard error, `?` an exit status other than 0. Of the error of a
-    /// command line that clap refuses, the first line counts, as the others are its usage.
+    /// output, `!` a line of standard error, `?` an exit status other than 0. The usage after the error
+    /// of a command line that clap refuses does not count.
     #[track_caller]
     pub fn assert_session(&self, name: &str, lines: &[&str]) {
         let folder = format!("{}/", self.path("").display()).replace("//", "/");
@@ -14,9 +14,9 @@ impl Lab {
         for line in lines {
             let ended = self.call(line);
             all += &format!("$ {line}\n{}", ended.out);
-            let is_usage = ended.err.contains("\nUsage: ") || ended.err.contains("'--help'");
-            let most = if is_usage { 1 } else { usize::MAX };
-            for line in ended.err.lines().take(most) {
+            let is_usage = ended.err.starts_with("error: ");
+            let is_kept = |line: &&str| !is_usage || !line.is_empty();
+            for line in ended.err.lines().take_while(is_kept) {
                 all += &format!("! {line}\n");
             }
             if ended.code != Some(0) {
