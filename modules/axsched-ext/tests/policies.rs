@@ -66,6 +66,14 @@ macro_rules! policies {
                 }
 
                 #[test]
+                fn has_its_name_on_one_cpu_and_on_several() {
+                    type Smp = <Scheduler<ModelTask> as balance::OnSeveralCpus>::Balanced;
+                    let name = $feature.trim_start_matches("sched_").to_uppercase();
+                    assert_eq!(<Scheduler<ModelTask>>::scheduler_name(), name);
+                    assert_eq!(Smp::scheduler_name(), name);
+                }
+
+                #[test]
                 fn a_task_that_is_removed_is_gone_and_no_other() {
                     crate::removes(made(0), $task::new);
                 }

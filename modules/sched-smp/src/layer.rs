@@ -12,6 +12,9 @@ use sched_core::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks}
 use sched_core::link::Link;
 use sched_core::task::Task;
 
+#[cfg(test)]
+mod tests;
+
 /// A scheduler that drives a policy on one of several CPUs by the rules of the [module](super). `M` names the state that
 /// the CPUs share.
 pub struct Balanced<P: Policy, M = SystemShared> {

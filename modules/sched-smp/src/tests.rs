@@ -1,5 +1,6 @@
 use std::string::ToString;
 
+use super::shared::{Comes, Posted};
 use super::{Machine, Shared, simulated_machine};
 
 /// The line about the layer in the report of a stall.
@@ -22,4 +23,29 @@ fn what_is_shared_is_said_in_a_line() {
         shared.to_string(),
         "CPU 0: 5 waiting, interrupted, asked by 0b10; CPU 1: 0 waiting, idles, hungry; CPU 2: 0 waiting, hungry"
     );
+}
+
+#[test]
+fn post_keeps_the_task_and_why_it_comes() {
+    let shared = Shared::new();
+    let machine = Machine {
+        interrupt: |_| {},
+        ..simulated_machine(2)
+    };
+    let task = (&raw const machine).cast();
+    for comes in [Comes::Woken, Comes::New, Comes::HandedOver] {
+        let posted = Posted { task, comes };
+        shared.post(&machine, 1, posted);
+        assert_eq!(shared.take_post(1), Some(posted));
+        assert_eq!(shared.take_post(1), None);
+    }
+}
+
+#[test]
+fn common_is_what_was_set() {
+    let shared = Shared::new();
+    assert!(shared.common().is_null());
+    let mut common = ();
+    shared.set_common(&raw mut common);
+    assert_eq!(shared.common(), &raw const common);
 }

@@ -1,16 +1,16 @@
-//! The layer that shares work among CPUs, call by call. These are cases that the [model](axsched_ext::model) does not
-//! play, or plays so seldom that no test of it would miss the rule.
+//! The layer call by call. These are cases that the model of `axtask` does not play, or plays so seldom that no test
+//! of it would miss the rule. A put that must stay in line is one beside which nothing is `watched`.
 
-use std::cell::{Cell, RefCell};
-use std::ptr;
-use std::sync::Arc;
+use core::cell::{Cell, RefCell};
+use core::ptr;
+use std::boxed::Box;
+use std::string::{String, ToString};
+use std::vec::Vec;
 
-use axsched_ext::BaseScheduler;
-use axsched_ext::balance::{
-    Balanced, Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay, simulated_machine,
-};
-use axsched_ext::fifo::Fifo;
-use axsched_ext::task::Task;
+use sched_policies::fifo::Fifo;
+
+use super::*;
+use crate::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
 
 thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
@@ -418,4 +418,175 @@ fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
     home.tick();
     assert!(home.words().starts_with("0 waiting"), "{}", home.words());
     idle.picks(&anywhere);
+}
+
+/// Rule 4. An idle CPU runs the task that is woken in its queue, so no other CPU is asked for it.
+#[test]
+fn wake_in_an_idle_cpus_queue_is_announced_to_no_other_cpu() {
+    connect(2);
+    let mut first: Cpu = Cpu::idle(0);
+    let second: Cpu = Cpu::idle(1);
+    SENT.take();
+    let woken = first.add(&[0b11]);
+    assert_eq!(SENT.take(), [], "it picks when the interrupt is over");
+    first.picks(&woken[0]);
+    assert_eq!(second.words(), "0 waiting, idles, hungry");
+}
+
+/// Rule 4. The first wake is posted to the idle CPU. The second stays, and costs no IPI.
+#[test]
+fn second_wake_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
+    connect(2);
+    let mut busy: Cpu = Cpu::busy(0);
+    let _idle: Cpu = Cpu::idle(1);
+    SENT.take();
+    busy.add(&[0b11, 0b11]);
+    assert_eq!(SENT.take(), [1]);
+    assert_eq!(busy.words(), "1 waiting");
+}
+
+/// A wake beside no hungry CPU leaves the put of the running task in line, and so does one that a hungry CPU may have.
+#[test]
+fn put_is_watched_only_beside_a_hungry_cpu_that_may_have_no_task() {
+    for (own, idles, wakes, expected) in [
+        (0, false, &[0b01][..], false),
+        (1, false, &[0b10], false),
+        (0, true, &[0b11], false), // goes to the idle CPU
+        (0, true, &[0b01], true),
+        (1, true, &[0b10], true),
+    ] {
+        connect(2);
+        let mut busy: Cpu = Cpu::busy(own);
+        let mut other: Cpu = Cpu::busy(1 - own);
+        if idles {
+            assert!(other.pick().is_none(), "its task blocks");
+        }
+        busy.add(wakes);
+        let is_watched = busy.layer.watched.is_some();
+        assert_eq!(is_watched, expected, "CPU {own}, idle: {idles}, {wakes:?}");
+    }
+}
+
+/// WANTED. The CPU that idles is owed a task already, so the one that gives way interrupts nothing.
+#[test]
+fn put_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
+    connect(2);
+    let mut main: Cpu = Cpu::main(0b11);
+    let _idle: Cpu = Cpu::idle(1);
+    main.add(&[0b11]);
+    SENT.take();
+    main.put(false);
+    assert_eq!(SENT.take(), []);
+}
+
+/// A request that only pinned tasks could answer has the next put watched. One that finds none waiting does not.
+#[test]
+fn tick_that_serves_an_idle_cpu_watches_only_if_tasks_wait() {
+    for (waiting, expected) in [(&[][..], false), (&[0b01], true)] {
+        connect(2);
+        let mut busy: Cpu = Cpu::busy(0);
+        busy.add(waiting);
+        let idle: Cpu = Cpu::idle(1);
+        busy.layer.watched = None;
+        let shared = SharedPerThread::shared();
+        shared.ask(shared.machine().unwrap(), 0, 1);
+        busy.tick();
+        assert_eq!(busy.layer.watched.is_some(), expected, "{waiting:?}");
+        assert!(idle.is_hungry());
+    }
+}
+/// GUEST. The guest stays, and another task is handed to the CPU with a shorter queue.
+#[test]
+fn cpu_with_a_guest_gives_another_task() {
+    let (mut short, _long) = with_a_guest(3, 2);
+    short.add(&[0b111]);
+    let mut third: Cpu = Cpu::busy(2);
+    third.tick();
+    assert!(third.is_hungry());
+    short.tick();
+    assert!(third.words().contains("has a post"), "{}", third.words());
+}
+
+/// STAYS. Main, which was not picked, gives way by itself, so an idle CPU may have it.
+#[test]
+fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_stay() {
+    connect(2);
+    type Stays = Cpu<SharedWherePreemptedStay>;
+    let mut home = Stays::main(0b11);
+    let main = home.runs.clone().unwrap();
+    home.add(&[0b01]);
+    let mut idle = Stays::idle(1);
+    home.put(false);
+    home.pick();
+    home.tick();
+    idle.picks(&main);
+}
+
+/// STAYS. A woken task was not preempted, so an idle CPU may have it.
+#[test]
+fn woken_task_is_handed_over_where_preempted_ones_stay() {
+    connect(2);
+    type Stays = Cpu<SharedWherePreemptedStay>;
+    let mut home = Stays::busy(0);
+    let mut other = Stays::busy(1);
+    let woken = task(0b11);
+    home.acts();
+    home.layer.put_prev_task(woken.clone(), false);
+    assert!(other.pick().is_none(), "its task blocks");
+    home.tick();
+    other.picks(&woken);
+}
+
+#[test]
+fn removed_task_is_gone_and_a_running_one_is_not_removed() {
+    connect(2);
+    let mut cpu: Cpu = Cpu::busy(0);
+    let tasks = cpu.add(&[0b01, 0b01]);
+    let running = cpu.runs.clone().unwrap();
+    assert!(cpu.layer.remove_task(&running).is_none());
+    let removed = cpu.layer.remove_task(&tasks[0]);
+    assert!(removed.is_some_and(|removed| Arc::ptr_eq(&removed, &tasks[0])));
+    assert!(cpu.layer.remove_task(&tasks[0]).is_none());
+    assert_eq!(cpu.words(), "1 waiting");
+    cpu.picks(&tasks[1]);
+    // The same of one whose put is watched.
+    let _idle: Cpu = Cpu::idle(1);
+    cpu.add(&[0b01]);
+    assert!(cpu.layer.watched.is_some());
+    assert!(cpu.layer.remove_task(&tasks[1]).is_none());
+}
+
+#[test]
+fn guest_that_is_removed_is_a_guest_no_more() {
+    let (mut short, _long) = with_a_guest(2, 3);
+    let guest = short.layer.guest;
+    let pinned = short.add(&[0b01]).remove(0);
+    assert!(short.layer.remove_task(&pinned).is_some());
+    assert_eq!(short.layer.guest, guest);
+    // SAFETY: the guest waits in this queue, so it is alive.
+    let task = unsafe {
+        let guest = ptr::with_exposed_provenance::<Job>(guest.unwrap().get());
+        Arc::increment_strong_count(guest);
+        Arc::from_raw(guest)
+    };
+    assert!(short.layer.remove_task(&task).is_some());
+    assert_eq!(short.layer.guest, None);
+}
+
+#[test]
+fn priority_is_the_policys() {
+    let mut layer = Balanced::<sched_policies::cfs::Cfs<u64, Still>, SharedPerThread>::new();
+    connect(2);
+    let task = Arc::new(Task::new(0b11));
+    assert!(layer.set_priority(&task, 19));
+    assert!(!layer.set_priority(&task, 20));
+}
+
+/// A clock that stands still.
+struct Still;
+
+impl sched_core::clock::Clock for Still {
+    fn now() -> sched_core::units::Counts {
+        sched_core::units::Counts(0)
+    }
 }
