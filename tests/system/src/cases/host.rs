@@ -35,8 +35,8 @@ const SUITES: [(&str, &str); 14] = [
         "schedlab -p pbg-save -p sched-bench --profile tool",
     ),
     (
-        "tests/system, what runs the tests",
-        "system-tests -p process-groups --profile tool",
+        "tests/system, what runs the tests; prose",
+        "system-tests -p process-groups -p prose --profile tool",
     ),
 ];
 

@@ -1,0 +1,281 @@
+//! The rules of language, by their numbers in CONTRIBUTING.md.
+//!
+//! Each is a pattern or a count; what needs judgement is left to a reader.
+
+use std::{fmt, sync::LazyLock};
+
+use regex::Regex;
+
+use crate::{
+    Offence,
+    text::{CODE, Kind, Passage},
+};
+
+/// A rule of language that a program can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// 1: *who*, *whom*, *nobody* and *somebody* are people.
+    People,
+    /// 2: a sentence begins with its subject, not with *who*, *whose*, *what* or *of*.
+    Subject,
+    /// 3: a function's documentation begins with a verb.
+    Verb,
+    /// 4: a documentation comment is a full sentence.
+    Sentence,
+    /// 5: a sentence has at most [`MOST_WORDS`] words, and one colon or semicolon.
+    Length,
+    /// 7: *of* does not say what belongs to what.
+    Ownership,
+    /// 8: the active voice says which part calls which.
+    Active,
+    /// 9: the name of a function is an imperative, that of a predicate begins with *is*, *has*
+    /// or *can*.
+    Imperative,
+    /// 11: the name of a test states a behaviour.
+    Behaviour,
+    /// 12: the subject of a commit is `area: verb ...`, of at most 72 characters.
+    Commit,
+}
+
+/// The most words of a sentence.
+pub const MOST_WORDS: usize = 30;
+
+impl Rule {
+    /// Returns the number that the rule has in CONTRIBUTING.md.
+    pub fn number(self) -> u8 {
+        self.entry().0
+    }
+
+    /// Returns the number and an example of the cure.
+    fn entry(self) -> (u8, &'static str) {
+        match self {
+            Self::People => (1, "`the task that waits`, `no CPU`; `who` only for people"),
+            Self::Subject => (2, "begin with the subject: `The task that ...`"),
+            Self::Verb => (3, "begin with a verb: `Returns ...`, `Returns true if ...`"),
+            Self::Sentence => (4, "write a full sentence: `Holds the lock of the queue.`"),
+            Self::Length => (5, "cut it: at most 30 words and one colon or semicolon"),
+            Self::Ownership => (7, "`belongs to`, `per-CPU`, `the queue's`"),
+            Self::Active => (8, "say which part does what, and the number"),
+            Self::Imperative => (9, "`close`, `drain_inbox`; a predicate is `is_closed`"),
+            Self::Behaviour => (
+                11,
+                "state the behaviour: `lost_ipi_is_recovered_by_next_tick`",
+            ),
+            Self::Commit => (12, "`area: verb ...`, at most 72 characters"),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, cure) = self.entry();
+        write!(f, "rule {number}: {cure}")
+    }
+}
+
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new($pattern).expect("a pattern that compiles"));
+    };
+}
+
+pattern!(
+    NOT_PEOPLE,
+    r"(?i)(\S+)?\s*\b(who|whom|whoever|nobody|somebody)\b"
+);
+pattern!(
+    PEOPLE,
+    r"(?i)^(user|reader|engineer|author|person|people|developer|maintainer|newcomer|writer|reviewer|anyone|everyone|someone|those|one)s?,?$"
+);
+pattern!(BEGINS, r"^\W*(Who|Whom|Whose|What|Of)\b");
+pattern!(
+    OWNERSHIP,
+    r"\b(?i:is|are|was|were) of (?:a|an|the|each|its|all|no|that|those|one)\b"
+);
+pattern!(
+    PASSIVE,
+    r"(?i)\bso many\b|\b(?:is|are|was|were) to be\b|\b(?:is|are|was|were) had\b|\bas long[,.;]"
+);
+pattern!(NO_VERB, r"^(Whether|How|The same)\b");
+pattern!(ENDS, r#"[.!?]["')*_]*\s+"#);
+/// Verbs in the third person that are no plural of a noun that a getter may return.
+const THIRD_PERSON: &[&str] = &[
+    "adds",
+    "arrives",
+    "asks",
+    "becomes",
+    "begins",
+    "belongs",
+    "calls",
+    "charges",
+    "closes",
+    "comes",
+    "continues",
+    "decides",
+    "drains",
+    "drops",
+    "enters",
+    "exists",
+    "expects",
+    "fails",
+    "finds",
+    "finishes",
+    "follows",
+    "forgets",
+    "gets",
+    "gives",
+    "goes",
+    "holds",
+    "keeps",
+    "knows",
+    "leaves",
+    "looks",
+    "makes",
+    "meets",
+    "moves",
+    "needs",
+    "opens",
+    "preempts",
+    "puts",
+    "reads",
+    "refers",
+    "removes",
+    "runs",
+    "says",
+    "sees",
+    "sends",
+    "serves",
+    "sets",
+    "settles",
+    "stays",
+    "stops",
+    "takes",
+    "tells",
+    "tries",
+    "unrefers",
+    "waits",
+    "wakes",
+    "wants",
+    "writes",
+    "yields",
+];
+/// Those of them that are plurals as well; alone they may name a count.
+const ALSO_NOUNS: &[&str] = &[
+    "asks", "calls", "charges", "drops", "holds", "looks", "makes", "moves", "needs", "reads",
+    "runs", "sets", "stays", "stops", "takes", "tries", "waits", "wakes", "wants", "writes",
+    "yields",
+];
+
+/// Returns the rules that a passage breaks.
+pub fn broken_by(passage: &Passage) -> Vec<Offence> {
+    let mut broken = Vec::new();
+    let mut offend = |rule, found: &str| {
+        broken.push(Offence {
+            line: passage.line,
+            rule,
+            found: found.trim().to_owned(),
+        });
+    };
+    match passage.kind {
+        Kind::Function => {
+            if is_third_person(&passage.text) {
+                offend(Rule::Imperative, &passage.text);
+            }
+            return broken;
+        }
+        Kind::Test => {
+            if NOT_PEOPLE.is_match(&passage.text) || begins_without_subject(&passage.text) {
+                offend(Rule::Behaviour, &passage.text);
+            }
+            return broken;
+        }
+        _ => {}
+    }
+    for found in NOT_PEOPLE.captures_iter(&passage.text) {
+        let before = found.get(1).map_or("", |word| word.as_str());
+        if !PEOPLE.is_match(before) {
+            offend(Rule::People, &found[0]);
+        }
+    }
+    for (rule, pattern) in [(Rule::Ownership, &OWNERSHIP), (Rule::Active, &PASSIVE)] {
+        for found in pattern.find_iter(&passage.text) {
+            offend(rule, found.as_str());
+        }
+    }
+    let sentences = sentences(&passage.text);
+    for sentence in &sentences {
+        if BEGINS.is_match(sentence) && !sentence.ends_with('?') {
+            offend(Rule::Subject, first_words(sentence));
+        }
+        let is_text = !matches!(passage.kind, Kind::Fragment | Kind::Message);
+        if is_text && is_too_long(sentence) {
+            offend(Rule::Length, first_words(sentence));
+        }
+    }
+    if matches!(passage.kind, Kind::Doc | Kind::FunctionDoc)
+        && sentences.first().is_some_and(|first| words(first) < 3)
+    {
+        offend(Rule::Sentence, &passage.text);
+    }
+    if passage.kind == Kind::FunctionDoc && NO_VERB.is_match(&passage.text) {
+        offend(Rule::Verb, first_words(&passage.text));
+    }
+    broken
+}
+
+/// Returns true if the name of a function, its words apart, is a verb in the third person.
+fn is_third_person(name: &str) -> bool {
+    let mut words = name.split(' ');
+    let first = words.next().unwrap_or_default();
+    let is_alone = words.next().is_none();
+    THIRD_PERSON.contains(&first) && !(is_alone && ALSO_NOUNS.contains(&first))
+}
+
+fn begins_without_subject(name: &str) -> bool {
+    matches!(name.split(' ').next(), Some("what" | "whose" | "of"))
+}
+
+/// Returns the sentences of a passage, with their stops.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for end in ENDS.find_iter(text) {
+        let next = text[end.end()..].trim_start_matches(|c: char| !c.is_alphanumeric());
+        let is_next = next.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
+        let said = text[start..end.end()].trim();
+        if is_next && !said.ends_with("e.g.") && !said.ends_with("i.e.") {
+            sentences.push(said);
+            start = end.end();
+        }
+    }
+    let last = text[start..].trim();
+    if !last.is_empty() {
+        sentences.push(last);
+    }
+    sentences
+}
+
+fn is_too_long(sentence: &str) -> bool {
+    words(sentence) > MOST_WORDS || stops(sentence) > 1
+}
+
+/// Counts colons and semicolons, but not those of a time or a ratio.
+fn stops(sentence: &str) -> usize {
+    let is_stop = |word: &&str| word.ends_with([':', ';']);
+    sentence.split_whitespace().filter(is_stop).count()
+}
+
+fn words(sentence: &str) -> usize {
+    let is_word = |word: &&str| *word == CODE || word.contains(char::is_alphanumeric);
+    sentence.split_whitespace().filter(is_word).count()
+}
+
+/// Returns the first words of a sentence, by which it can be found.
+fn first_words(sentence: &str) -> &str {
+    let end = sentence
+        .match_indices(' ')
+        .nth(5)
+        .map_or(sentence.len(), |(at, _)| at);
+    &sentence[..end]
+}
