@@ -289,6 +289,17 @@ fn rule_7_the_task_that_has_waited_longest_has_a_tick_in_ten() {
     assert_eq!(last, 100);
 }
 
+#[test]
+fn rule_7_a_share_that_no_task_takes_in_time_is_lost() {
+    let mut bench = running([with_priority("urgent", 0), with_priority("seven", 7)]);
+    let urgent = bench.current.clone().unwrap();
+    // Preemption is disabled for three shares and a half.
+    (0..35).for_each(|_| _ = bench.scheduler.task_tick(&urgent));
+    bench.trace("preempt>seven");
+    let had = bench.shares(10);
+    assert_eq!((had["urgent"], had["seven"]), (9, 1));
+}
+
 /// Rule 7, and the bound.
 #[test]
 fn the_bound_on_waiting_holds_for_all_priorities_however_they_change() {
@@ -357,6 +368,21 @@ fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_place() {
     let _lent = coop(&holder).lend_by::<CoopPerThread>(priority(3)).unwrap();
     bench.block();
     assert_eq!(drained(&mut bench), ["holder", "three", "a", "last"]);
+}
+
+#[test]
+fn rule_8_a_priority_returned_while_the_task_is_ready_counts_when_it_has_run() {
+    let holder = with_priority("holder", 7);
+    let mut bench = running([new("runs"), holder.clone(), new("waits")]);
+    let lend = |p| coop(&holder).lend_by::<CoopPerThread>(priority(p)).unwrap();
+    let lent = lend(4);
+    bench.tick();
+    drop(lent);
+    bench.trace("yield>holder (it has waited longer than `waits`), yield, yield>runs");
+    // Returned before the scheduler has looked: nothing happens.
+    drop(lend(0));
+    bench.trace("tick, yield>waits");
+    bench.scheduler.policy().ready.assert_valid();
 }
 
 #[test]
