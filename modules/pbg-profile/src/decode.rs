@@ -1,5 +1,7 @@
 //! Decoding: from untrusted bytes to a profile.
 
+// Long: the whole format from bytes, in its order.
+
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU8;

@@ -22,6 +22,8 @@
 //! shows afterwards ([`recorder`](super::recorder)). Until then the burst that the wait ended is
 //! *open*: it is in no phase yet.
 
+// Long: one record has one writer, and all that it writes is here.
+
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 

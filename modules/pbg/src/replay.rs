@@ -24,6 +24,8 @@
 //! measured run and the plan is not to be kept (rule 11). The ready tasks then go to the fallback
 //! queue, and round robin runs. A dropped plan is never followed again.
 
+// Long, because it has all methods that change a replay. The files below have its parts.
+
 mod entry;
 mod fallback;
 mod place;

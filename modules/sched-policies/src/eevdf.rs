@@ -69,6 +69,8 @@
 //! that. Nothing allocates on up to 64 queues. Needs `axtask/preempt`.
 //! `docs/adr/0020-order-to-a-bucket.md` says how the cost is kept low.
 
+// Long: a policy is one file, and a fifth of it is the rules.
+
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};

@@ -1,6 +1,8 @@
 //! What the tests of CFS and EEVDF share: how fair they are beside themselves in exact order, and
 //! the scenes that both play.
 
+// Long: the scenes, their stage and the bounds that both policies are held to.
+
 use alloc::sync::Arc;
 use core::cell::Cell;
 use std::vec::Vec;

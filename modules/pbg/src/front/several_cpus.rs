@@ -32,6 +32,8 @@
 //! **Cost.** Every other call takes the lock. A task that becomes ready costs a look at each CPU.
 //! A pick is linear in the tasks before it that may not run on this CPU.
 
+// Long: the lock, the words read without it, and the scheduler share private fields.
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::hint;

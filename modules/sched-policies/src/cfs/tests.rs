@@ -1,5 +1,7 @@
 //! CFS rule by rule.
 
+// Long: every rule has its tests here.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,5 +1,7 @@
 //! EEVDF rule by rule.
 
+// Long: every rule has its tests here.
+
 use proptest::prelude::*;
 
 use super::*;
