@@ -1,5 +1,8 @@
 //! Assertions about texts, which show the whole text when they fail.
-#![allow(dead_code, reason = "the unit tests and each file of tests/ use some of them")]
+#![allow(
+    dead_code,
+    reason = "the unit tests and each file of tests/ use some of them"
+)]
 
 use std::{env, fs, path::Path};
 
