@@ -289,7 +289,7 @@ mod tests {
     /// Compares with a vector in the order of rule 2: no permit is lost or doubled, and each goes to the first
     /// waiter.
     #[test]
-    fn rules_1_to_5_tickets_agree_with_a_sorted_list() {
+    fn rules_1_to_5_tickets_go_as_in_a_sorted_list() {
         const N: usize = 40;
         let mut state = 0x5eed_5eed_5eed;
         for _ in 0..200 {
@@ -365,7 +365,7 @@ mod tests {
                 if let Some(&(.., n)) = waits.first() {
                     assert!(
                         tickets.free() < wants(n),
-                        "rule 1: the first waiter waits without need"
+                        "rule 1: who is first waits for nothing"
                     );
                     assert!(!tickets.is_closed(), "rule 5");
                 }

@@ -368,7 +368,7 @@ mod tests {
     /// Compares with a map, 100,000 times: inserts, removes and waits, with near and far times, some beyond the last
     /// slot of the top level.
     #[test]
-    fn rules_1_2_3_wheel_agrees_with_a_map() {
+    fn rules_1_2_3_the_wheel_does_what_a_map_does() {
         for seed in 1..=4_u64 {
             let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
             let all = nodes(500);
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_4_each_timer_takes_a_few_steps() {
+    fn rule_4_a_hundred_thousand_take_a_few_steps_each() {
         const N: usize = 100_000;
         let all = nodes(N);
         let mut wheel = Wheel::new();
@@ -462,7 +462,7 @@ mod tests {
             assert!(next > now);
             now = next;
             let (steps, of_them_due) = steps(&mut wheel, now);
-            assert!(steps > 0, "the wheel asks for a look without a step");
+            assert!(steps > 0, "the wheel wants to be looked at for nothing");
             calls += steps;
             due += of_them_due;
         }
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_2_farthest_timer_is_looked_at_once_a_turn() {
+    fn rule_2_the_farthest_time_is_waited_for_turn_by_turn() {
         let all = nodes(1);
         let mut wheel = Wheel::new();
         let at = (u64::MAX >> 20) + 1;
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_3_node_removed_from_the_open_slot_is_gone() {
+    fn rule_3_who_is_removed_while_his_slot_is_open_is_gone() {
         let all = nodes(3);
         let mut wheel = Wheel::new();
         for node in &all[..] {

@@ -114,7 +114,8 @@ fn has_file(place: &str) -> impl Fn(&&'static str) -> bool {
     }
 }
 
-/// Returns all sources but those of the user's own apps.
+/// Returns all sources but those of the user's own apps. Golden files are no sources: a command
+/// writes them.
 fn sources() -> Vec<String> {
     let mut files = Vec::new();
     let roots = [
@@ -131,7 +132,10 @@ fn sources() -> Vec<String> {
     let mut open: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
     while let Some(path) = open.pop() {
         let at = tree().join(&path);
-        if at.is_symlink() || path.ends_with("target") || path.ends_with("corpus") {
+        let is_made = ["target", "corpus", "golden"]
+            .iter()
+            .any(|end| path.ends_with(end));
+        if at.is_symlink() || is_made {
             continue;
         }
         if at.is_dir() {

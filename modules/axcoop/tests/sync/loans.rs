@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use axcoop::{
 };
 
 use super::domains::{leaked, wait_until, with_domain};
-use super::{Log, settle, spawn_all, yields};
+use super::{Log, is_ready, settle, spawn_all, yields};
 
 /// CYCLE in `loan`: a lock and a handle.
 #[test]
@@ -29,9 +30,17 @@ fn loan_in_a_cycle_outlives_the_lender_and_ends_with_the_cycle() {
         let both = [holder.cid(), waiter.list()[0]];
         let priorities = || both.map(|cid| priority(cid).unwrap());
         assert_eq!(priorities(), [Priority::new(5); 2]);
-        let lends = timeout(Duration::from_millis(2), holder);
-        let lends = domain.spawn(async { lends.await == Err(Elapsed) }, Priority::FIRST);
-        assert_eq!(lends.join(), Ok(true));
+        let leaves = leaked(Semaphore::new(0));
+        let lends = async move {
+            let mut holder = pin!(holder);
+            assert!(!is_ready(holder.as_mut()).await);
+            leaves.acquire().await.forget();
+        };
+        let lends = domain.spawn(lends, Priority::FIRST);
+        settle(domain);
+        assert_eq!(priorities(), [Priority::FIRST; 2]);
+        leaves.release(1);
+        lends.join().unwrap();
         settle(domain);
         assert_eq!(priorities(), [Priority::FIRST; 2], "while the cycle exists");
         cancel(both[1]).unwrap();

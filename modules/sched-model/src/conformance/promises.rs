@@ -112,10 +112,9 @@ pub struct Coverage {
 }
 
 /// Why a rule does not hold.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone)]
 pub enum Broken {
     /// The scheduler, called by hand, gave a wrong answer.
-    #[error("{call}: expected {expected}, found {found}\n")]
     ByHand {
         /// The call.
         call: String,
@@ -125,7 +124,6 @@ pub enum Broken {
         found: String,
     },
     /// A run of the model failed.
-    #[error("{failure}by {program:?}\non {config:?}\n")]
     InModel {
         /// The machine.
         config: Box<Config>,
@@ -137,8 +135,7 @@ pub enum Broken {
 }
 
 /// The first rule that does not hold.
-#[derive(Clone, thiserror::Error)]
-#[error("rule {rule}, {name}, is broken\n{broken}")]
+#[derive(Clone)]
 pub struct NotConformant {
     /// The rule's number in the [module docs](super).
     pub rule: usize,
@@ -148,9 +145,29 @@ pub struct NotConformant {
     pub broken: Broken,
 }
 
+impl fmt::Display for NotConformant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "rule {}, {}, is broken", self.rule, self.name)?;
+        match &self.broken {
+            Broken::ByHand {
+                call,
+                expected,
+                found,
+            } => writeln!(f, "{call}: expected {expected}, found {found}"),
+            Broken::InModel {
+                config,
+                program,
+                failure,
+            } => writeln!(f, "{failure}by {program:?}\non {config:?}"),
+        }
+    }
+}
+
 /// Formats as [`Display`](fmt::Display) does, so that a failed `unwrap()` can be read.
 impl fmt::Debug for NotConformant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
+
+impl std::error::Error for NotConformant {}

@@ -5,10 +5,9 @@ use std::fmt;
 use super::{CpuMask, Label, MaxWait, State, Trace};
 
 /// A fault of the scheduler or the program.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Violation {
     /// A pick returned a task that is not ready: it runs, waits or is dead.
-    #[error("picked {task}: expected it to be Ready, found it {found:?}")]
     NotReady {
         /// The task that was picked.
         task: Label,
@@ -17,7 +16,6 @@ pub enum Violation {
     },
     /// A pick returned a task that is ready, but in no queue or in that of
     /// another CPU.
-    #[error("picked {task}: expected it in the queue of c{cpu}, found it in {}", queue(*found))]
     NotQueuedHere {
         /// The task that was picked.
         task: Label,
@@ -27,7 +25,6 @@ pub enum Violation {
         found: Option<usize>,
     },
     /// A pick returned a task that another CPU has not finished leaving.
-    #[error("c{cpu} picked {task}: expected it on no CPU, found it still on c{found}")]
     StillOnCpu {
         /// The task that was picked.
         task: Label,
@@ -37,7 +34,6 @@ pub enum Violation {
         found: usize,
     },
     /// A pick returned a task that is not allowed on this CPU.
-    #[error("c{cpu} picked {task}: expected a CPU of mask {:#b}", allowed.0)]
     WrongCpu {
         /// The task that was picked.
         task: Label,
@@ -48,7 +44,6 @@ pub enum Violation {
     },
     /// A pick returned a task that was preempted on another CPU and had to stay there
     /// ([`Config::preempted_stay`](super::Config::preempted_stay)).
-    #[error("c{cpu} picked {task}: expected c{found}, where it was preempted")]
     PreemptedElsewhere {
         /// The task that was picked.
         task: Label,
@@ -58,16 +53,11 @@ pub enum Violation {
         found: usize,
     },
     /// A pick returned a task that is not of this run.
-    #[error("picked {task}: no task of this run")]
     Unknown {
         /// The name it has.
         task: Label,
     },
     /// A pick returned `None` although tasks are in the queue.
-    #[error(
-        "c{cpu} picked nothing: expected one of {}, which are ready",
-        list(ready)
-    )]
     IdleWhileReady {
         /// The CPU that went idle.
         cpu: usize,
@@ -75,9 +65,6 @@ pub enum Violation {
         ready: Vec<Label>,
     },
     /// A CPU idled while another CPU's queue had a task that may run on it.
-    #[error(
-        "CPU {cpu} idled beside {task}, which is ready: expected at most {bound}, found {time}"
-    )]
     IdleBeside {
         /// The CPU that idled.
         cpu: usize,
@@ -89,7 +76,6 @@ pub enum Violation {
         bound: u64,
     },
     /// A task was enqueued, and its owner count shows that the scheduler dropped it.
-    #[error("{task} was put back: expected the scheduler to own it, found {found} owner(s) in all")]
     Lost {
         /// The task that was put.
         task: Label,
@@ -97,7 +83,6 @@ pub enum Violation {
         found: usize,
     },
     /// A pick returned a task after the last one had finished.
-    #[error("all is done: expected an empty queue, found {task}, which is {state:?}")]
     LeftOver {
         /// The task that came out.
         task: Label,
@@ -105,7 +90,6 @@ pub enum Violation {
         state: State,
     },
     /// The scheduler holds a task that is dead, or that outlived the scheduler.
-    #[error("{task} should be let go: expected {expected} owner(s), found {found}")]
     HandleKept {
         /// The task that is held.
         task: Label,
@@ -115,9 +99,6 @@ pub enum Violation {
         found: usize,
     },
     /// A ready task waited longer than the policy promises.
-    #[error(
-        "{task} is ready and waits: expected at most {bound:?}, found {dispatches} dispatches, {time} units"
-    )]
     Starved {
         /// The task that waited.
         task: Label,
@@ -129,10 +110,6 @@ pub enum Violation {
         bound: MaxWait,
     },
     /// `gc` was picked again and again while others were ready.
-    #[error(
-        "gc was picked {streak} times in a row on c{cpu}: expected {} to get a turn",
-        list(ready)
-    )]
     GcMonopolises {
         /// The CPU.
         cpu: usize,
@@ -142,7 +119,6 @@ pub enum Violation {
         ready: Vec<Label>,
     },
     /// A task that yielded was picked again while others were ready.
-    #[error("{task} yielded and was picked again: expected one of {}", list(ready))]
     Repicked {
         /// The task.
         task: Label,
@@ -150,7 +126,6 @@ pub enum Violation {
         ready: Vec<Label>,
     },
     /// The programs did not finish in time.
-    #[error("expected the end by {limit}, found left:{}", states(left))]
     NotFinished {
         /// The bound, in time units.
         limit: u64,
@@ -158,26 +133,116 @@ pub enum Violation {
         left: Vec<(Label, State)>,
     },
     /// Tasks wait for one another for ever, which is not the scheduler's fault.
-    #[error(
-        "the programs deadlock (not the scheduler's fault): {} blocked",
-        list(blocked)
-    )]
     Deadlock {
         /// The tasks that wait.
         blocked: Vec<Label>,
     },
     /// A task blocked with preemption disabled, which is not the scheduler's fault.
-    #[error("{task} blocks with preemption disabled (not the scheduler's fault)")]
     BlockedUnderGuard {
         /// The task.
         task: Label,
     },
     /// The configuration makes no sense.
-    #[error("bad configuration: expected {expected}")]
     BadConfig {
         /// The field, and what it must be.
         expected: &'static str,
     },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotReady { task, found } => {
+                write!(
+                    f,
+                    "picked {task}: expected it to be Ready, found it {found:?}"
+                )
+            }
+            Self::NotQueuedHere { task, cpu, found } => write!(
+                f,
+                "picked {task}: expected it in the queue of c{cpu}, found it in {}",
+                queue(*found)
+            ),
+            Self::StillOnCpu { task, cpu, found } => write!(
+                f,
+                "c{cpu} picked {task}: expected it on no CPU, found it still on c{found}"
+            ),
+            Self::WrongCpu { task, cpu, allowed } => write!(
+                f,
+                "c{cpu} picked {task}: expected a CPU of mask {:#b}",
+                allowed.0
+            ),
+            Self::PreemptedElsewhere { task, cpu, found } => write!(
+                f,
+                "c{cpu} picked {task}: expected c{found}, where it was preempted"
+            ),
+            Self::Unknown { task } => write!(f, "picked {task}: no task of this run"),
+            Self::IdleWhileReady { cpu, ready } => write!(
+                f,
+                "c{cpu} picked nothing: expected one of {}, which are ready",
+                list(ready)
+            ),
+            Self::IdleBeside {
+                cpu,
+                task,
+                time,
+                bound,
+            } => write!(
+                f,
+                "CPU {cpu} idled beside {task}, which is ready: expected at most {bound}, found {time}"
+            ),
+            Self::Lost { task, found } => write!(
+                f,
+                "{task} was put back: expected the scheduler to own it, found {found} owner(s) in all"
+            ),
+            Self::LeftOver { task, state } => write!(
+                f,
+                "all is done: expected an empty queue, found {task}, which is {state:?}"
+            ),
+            Self::HandleKept {
+                task,
+                expected,
+                found,
+            } => write!(
+                f,
+                "{task} should be let go: expected {expected} owner(s), found {found}"
+            ),
+            Self::Starved {
+                task,
+                dispatches,
+                time,
+                bound,
+            } => write!(
+                f,
+                "{task} is ready and waits: expected at most {bound:?}, found {dispatches} dispatches, {time} units"
+            ),
+            Self::GcMonopolises { cpu, streak, ready } => write!(
+                f,
+                "gc was picked {streak} times in a row on c{cpu}: expected {} to get a turn",
+                list(ready)
+            ),
+            Self::Repicked { task, ready } => write!(
+                f,
+                "{task} yielded and was picked again: expected one of {}",
+                list(ready)
+            ),
+            Self::NotFinished { limit, left } => write!(
+                f,
+                "expected the end by {limit}, found left:{}",
+                states(left)
+            ),
+            Self::Deadlock { blocked } => write!(
+                f,
+                "the programs deadlock (not the scheduler's fault): {} blocked",
+                list(blocked)
+            ),
+            Self::BlockedUnderGuard { task } => write!(
+                f,
+                "{task} blocks with preemption disabled (not the scheduler's fault)"
+            ),
+            Self::BadConfig { expected } => write!(f, "bad configuration: expected {expected}"),
+        }
+    }
 }
 
 fn list(tasks: &[Label]) -> String {
@@ -197,8 +262,7 @@ fn queue(cpu: Option<usize>) -> String {
 }
 
 /// A [`Violation`], when it was found, and the events that led to it.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("at {time}: {violation}\n{trace}")]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The fault.
     pub violation: Violation,
@@ -208,9 +272,22 @@ pub struct Failure {
     pub trace: Trace,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            violation,
+            time,
+            trace,
+        } = self;
+        write!(f, "at {time}: {violation}\n{trace}")
+    }
+}
+
 /// Formats as [`Display`](fmt::Display) does, so that a failed `unwrap()` can be read.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
+
+impl std::error::Error for Failure {}
