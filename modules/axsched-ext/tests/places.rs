@@ -12,7 +12,7 @@ const PAGE: &str = "docs/new-policy.md";
 const EXAMPLE: [&str; 2] = ["examples/pace/src/lib.rs", "examples/pace/src/tests.rs"];
 
 /// Files that name some policies for what they are, of which a new one need be none.
-const NO_LISTS: [(&str, &str); 8] = [
+const NO_LISTS: [(&str, &str); 6] = [
     (
         "tools/schedlab/src/simulate/cells.rs",
         "which policies are promised to be close to one queue",
@@ -25,16 +25,11 @@ const NO_LISTS: [(&str, &str); 8] = [
         "modules/axsched-ext/tests/places.rs",
         "what a list looks like",
     ),
-    (
-        "tests/system/src/cases/refusals.rs",
-        "calls that mean something else",
-    ),
     ("tools/schedlab/src/cost/gate.rs", "figures of made-up rows"),
     (
         "tools/schedlab/src/compare/chart.rs",
         "a chart of made-up rows",
     ),
-    ("tools/schedlab/src/compare/render.rs", "a table of them"),
     ("tools/schedlab/src/compare/table.rs", "made-up rows"),
 ];
 
