@@ -56,9 +56,9 @@ fn the_example_is_what_is_written() {
 fn the_sizes_are_those_of_the_code() {
     let page = page();
     for text in [
-        "so a profile at most 6,697,184 bytes",
+        "so a profile takes at most 6,697,184 bytes",
         "| 44 to 6,697,184 |",
-        "At most 4,096 tasks, 16 phases each",
+        "at most 4,096 tasks with 16 phases each",
         "A task takes 12 to 1,635 bytes",
     ] {
         assert!(page.contains(text), "{text}");
