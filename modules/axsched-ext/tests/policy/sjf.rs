@@ -1,8 +1,8 @@
 //! Promises of SJF.
 
+use axsched_ext::classes::SHORTEST;
 use axsched_ext::conformance::{Load, Promises};
 use axsched_ext::model::MaxWait;
-use axsched_ext::classes::SHORTEST;
 use axsched_ext::sjf::PATIENCE;
 
 use crate::common::{late_ticks, sjf_beside};
