@@ -304,7 +304,8 @@ mod tests {
 
     #[test]
     fn impossible_events_and_counters_are_refused() {
-        let cases: [(fn(&mut Trace), &str); 8] = [
+        type Case = (fn(&mut Trace), &'static str);
+        let cases: [Case; 8] = [
             (|t| _ = t.events.remove(2), "it was Running"),
             (|t| _ = t.events.remove(3), "it was Blocked"),
             (|t| _ = t.events.pop(), "not at its end"),
