@@ -106,7 +106,7 @@ fn edits_and_other_files_are_kept() {
     let file = folder.at("a.pbg");
     for (priority, is_kept) in [(2, false), (1, true)] {
         fs::write(&file, profile(Some(priority), None)).expect("a file");
-        assert_eq!(folder.save(&file).2 != "", is_kept, "{priority}");
+        assert_eq!(!folder.save(&file).2.is_empty(), is_kept, "{priority}");
     }
 }
 

@@ -241,7 +241,7 @@ mod tests {
         let csv = as_csv(&lines).unwrap();
         assert_golden(
             "coop-cost.txt",
-            &format!("{}{}\n\n{csv}", tables(&lines), missed.join("\n")),
+            format!("{}{}\n\n{csv}", tables(&lines), missed.join("\n")),
         );
     }
 

@@ -458,7 +458,7 @@ pub mod tests {
                 first.replace(r#""tick_phase":0"#, r#""tick_phase":1000"#),
             ),
         ];
-        assert_golden("record-boots.txt", &errors(parse_boots, &wrong));
+        assert_golden("record-boots.txt", errors(parse_boots, &wrong));
     }
 
     #[test]
@@ -550,7 +550,7 @@ pub mod tests {
                 good.replace("\"makespan_ns\":100,", ""),
             ),
         ];
-        assert_golden("record-traces.txt", &errors(parse_traced, &wrong));
+        assert_golden("record-traces.txt", errors(parse_traced, &wrong));
     }
 
     #[test]
@@ -588,7 +588,7 @@ pub mod tests {
             ("a task twice", good.replace("short", "long")),
             ("a run twice", format!("{good}{}", lines[2])),
         ];
-        assert_golden("record-figures.txt", &errors(parse, &wrong));
+        assert_golden("record-figures.txt", errors(parse, &wrong));
     }
 
     #[test]

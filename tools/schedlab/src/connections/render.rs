@@ -192,6 +192,6 @@ mod tests {
             },
         ];
         let csv = csv(&lines).unwrap();
-        assert_golden("connections.txt", &format!("{}{csv}", text(&lines)));
+        assert_golden("connections.txt", format!("{}{csv}", text(&lines)));
     }
 }

@@ -163,6 +163,6 @@ mod tests {
             ("equal profiles", differences(&a, &a, 0.0)),
         ];
         let all = all.map(|(what, found)| format!("- {what}\n{found:#?}\n"));
-        assert_golden("profile-differences.txt", &all.concat());
+        assert_golden("profile-differences.txt", all.concat());
     }
 }

@@ -130,7 +130,7 @@ mod tests {
         let unknown = Clock::new(0).counts("5ms").unwrap_err();
         assert_golden(
             "profile-times.txt",
-            &format!("{}{unknown}\n", errors.concat()),
+            format!("{}{unknown}\n", errors.concat()),
         );
     }
 

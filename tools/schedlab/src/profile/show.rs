@@ -274,8 +274,8 @@ mod tests {
             ("no frequency", &without_frequency),
         ];
         let texts = profiles.map(|(what, profile)| format!("- {what}\n{}", text(profile)));
-        assert_golden("profile-tables.txt", &texts.concat());
-        assert_golden("profile.json", &format!("{:#}\n", json(&waits)));
+        assert_golden("profile-tables.txt", texts.concat());
+        assert_golden("profile.json", format!("{:#}\n", json(&waits)));
     }
 
     #[test]

@@ -172,7 +172,7 @@ mod tests {
         let longer = LINE.replace(r#"ms":31"#, r#"ms":45"#);
         row.passed(read(&[&longer], 7).unwrap());
         row.failed = 1;
-        assert_golden("soak.txt", &table(&[row]));
+        assert_golden("soak.txt", table(&[row]));
     }
 
     #[test]

@@ -24,6 +24,6 @@ impl Lab {
             }
         }
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
-        assert_golden(name, &all.replace(&folder, "@").replace(root, "#"));
+        assert_golden(name, all.replace(&folder, "@").replace(root, "#"));
     }
 }
