@@ -520,7 +520,7 @@ impl Layer {
     }
 }
 
-/// Delivers all pending IPIs. Asserts that then every CPU runs a task, and each of so many tasks is in one place.
+/// Delivers all pending IPIs. Asserts that then every CPU runs a task, and each of the `tasks` tasks is in one place.
 fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
     while layers.iter_mut().any(Layer::is_interrupted) {}
     let mut numbers = Vec::new();

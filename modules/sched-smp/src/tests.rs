@@ -3,15 +3,20 @@ use std::string::ToString;
 use super::shared::{Comes, Posted};
 use super::{Machine, Shared, simulated_machine};
 
+/// Returns a machine that delivers no IPI.
+fn silent(cpus: usize) -> Machine {
+    Machine {
+        interrupt: |_| {},
+        ..simulated_machine(cpus)
+    }
+}
+
 /// The line about the layer in the report of a stall.
 #[test]
 fn what_is_shared_is_said_in_a_line() {
     let shared = Shared::new();
     assert_eq!(shared.to_string(), "not connected");
-    let machine = Machine {
-        interrupt: |_| {},
-        ..simulated_machine(3)
-    };
+    let machine = silent(3);
     // SAFETY: no layer shares this.
     unsafe { shared.connect(machine) };
     shared.set_waiting(0, 5);
@@ -28,10 +33,7 @@ fn what_is_shared_is_said_in_a_line() {
 #[test]
 fn post_keeps_the_task_and_why_it_comes() {
     let shared = Shared::new();
-    let machine = Machine {
-        interrupt: |_| {},
-        ..simulated_machine(2)
-    };
+    let machine = silent(2);
     let task = (&raw const machine).cast();
     for comes in [Comes::Woken, Comes::New, Comes::HandedOver] {
         let posted = Posted { task, comes };

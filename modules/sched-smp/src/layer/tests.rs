@@ -7,6 +7,8 @@ use std::boxed::Box;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use sched_core::clock::VirtualClock;
+use sched_policies::cfs::Cfs;
 use sched_policies::fifo::Fifo;
 
 use super::*;
@@ -27,7 +29,7 @@ fn task(mask: u64) -> Arc<Job> {
     Arc::new(Job::new(mask))
 }
 
-/// Makes the later layers of this thread those of a machine with so many CPUs.
+/// Makes the later layers of this thread those of a machine with `cpus` CPUs.
 fn connect(cpus: usize) {
     CPU.set(0);
     CURRENT.set(ptr::null());
@@ -219,23 +221,24 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_
     assert_eq!(SENT.take(), [0]);
 }
 
-/// Returns a busy CPU with a guest, and the CPU that it came from, with so many tasks waiting.
-fn with_a_guest(cpus: usize, waiting: usize) -> (Cpu, Cpu) {
+/// Returns a busy CPU with a guest, the CPU that it came from, with `waiting` tasks waiting, and the guest.
+fn with_a_guest(cpus: usize, waiting: usize) -> (Cpu, Cpu, Arc<Job>) {
     connect(cpus);
     let (mut short, mut long) = (Cpu::busy(0), Cpu::busy(1));
-    long.add(&vec![0b111; waiting + 1]);
+    let guest = long.add(&vec![0b111; waiting + 1]).remove(0);
     short.tick();
     assert!(short.is_hungry(), "rule 6");
     long.tick();
     short.tick();
     assert_eq!(short.words(), "1 waiting");
-    (short, long)
+    assert_eq!(short.layer.guest, address(&guest));
+    (short, long, guest)
 }
 
 /// GUEST. Each guest has its own time, by how many waited before it.
 #[test]
 fn guest_expires_after_its_own_ticks() {
-    let (mut short, mut long) = with_a_guest(2, 2);
+    let (mut short, mut long, _) = with_a_guest(2, 2);
     for ticks in [128, 128 + 16] {
         for tick in 1..=ticks {
             assert!(!short.is_hungry(), "tick {tick} of {ticks}");
@@ -248,10 +251,9 @@ fn guest_expires_after_its_own_ticks() {
     }
 }
 
-/// GUEST.
 #[test]
 fn guest_that_is_handed_to_an_idle_cpu_is_a_guest_no_more() {
-    let (mut short, _long) = with_a_guest(3, 2);
+    let (mut short, _long, _) = with_a_guest(3, 2);
     let mut idle: Cpu = Cpu::idle(2);
     short.tick();
     assert!(idle.words().contains("has a post"), "{}", idle.words());
@@ -278,9 +280,8 @@ fn task_that_does_not_run_at_once_is_a_guest_of_a_cpu_that_idled() {
     assert!(!idle.is_hungry(), "beside {} that wait", given.len());
 }
 
-/// Rule 6.
 #[test]
-fn idle_cpu_is_served_before_one_with_a_shorter_queue() {
+fn rule_6_idle_cpu_is_served_before_one_with_a_shorter_queue() {
     connect(3);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b111]);
@@ -292,9 +293,8 @@ fn idle_cpu_is_served_before_one_with_a_shorter_queue() {
     assert_eq!(short.words(), "0 waiting, hungry");
 }
 
-/// Rule 6.
 #[test]
-fn task_is_not_handed_over_between_queues_of_equal_length() {
+fn rule_6_task_is_not_handed_over_between_queues_of_equal_length() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
@@ -306,9 +306,9 @@ fn task_is_not_handed_over_between_queues_of_equal_length() {
     assert_eq!(short.words(), "1 waiting, hungry");
 }
 
-/// Rule 6. The other queue has become as short meanwhile.
+/// The other queue has become as short meanwhile.
 #[test]
-fn request_of_a_cpu_that_is_short_no_more_is_taken_back() {
+fn rule_6_request_of_a_cpu_that_is_short_no_more_is_taken_back() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
@@ -319,9 +319,8 @@ fn request_of_a_cpu_that_is_short_no_more_is_taken_back() {
     assert!(!short.is_hungry());
 }
 
-/// Rule 2.
 #[test]
-fn next_cpu_is_asked_after_one_that_has_no_task_to_give() {
+fn rule_2_next_cpu_is_asked_after_one_that_has_no_task_to_give() {
     connect(3);
     let (mut pinned, mut other): (Cpu, Cpu) = (Cpu::busy(1), Cpu::busy(2));
     pinned.add(&[0b010, 0b010]);
@@ -335,9 +334,8 @@ fn next_cpu_is_asked_after_one_that_has_no_task_to_give() {
     idle.picks(&given[0]);
 }
 
-/// Rule 4.
 #[test]
-fn new_task_is_not_posted_to_a_cpu_that_is_only_short() {
+fn rule_4_new_task_is_not_posted_to_a_cpu_that_is_only_short() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
@@ -348,9 +346,9 @@ fn new_task_is_not_posted_to_a_cpu_that_is_only_short() {
     assert_eq!(short.words(), "0 waiting, hungry");
 }
 
-/// Rule 1. A CPU that was short and idles now asks once, and not at each pick.
+/// A CPU that was short and idles now asks once, and not at each pick.
 #[test]
-fn cpu_that_was_short_asks_once_when_it_begins_to_idle() {
+fn rule_1_cpu_that_was_short_asks_once_when_it_begins_to_idle() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b10, 0b10]);
@@ -420,9 +418,9 @@ fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
     idle.picks(&anywhere);
 }
 
-/// Rule 4. An idle CPU runs the task that is woken in its queue, so no other CPU is asked for it.
+/// An idle CPU runs the task that is woken in its queue, so no other CPU is asked for it.
 #[test]
-fn wake_in_an_idle_cpus_queue_is_announced_to_no_other_cpu() {
+fn rule_4_wake_in_an_idle_cpus_queue_is_announced_to_no_other_cpu() {
     connect(2);
     let mut first: Cpu = Cpu::idle(0);
     let second: Cpu = Cpu::idle(1);
@@ -433,9 +431,9 @@ fn wake_in_an_idle_cpus_queue_is_announced_to_no_other_cpu() {
     assert_eq!(second.words(), "0 waiting, idles, hungry");
 }
 
-/// Rule 4. The first wake is posted to the idle CPU. The second stays, and costs no IPI.
+/// The first wake is posted to the idle CPU. The second stays, and costs no IPI.
 #[test]
-fn second_wake_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
+fn rule_4_second_wake_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
     connect(2);
     let mut busy: Cpu = Cpu::busy(0);
     let _idle: Cpu = Cpu::idle(1);
@@ -498,7 +496,7 @@ fn tick_that_serves_an_idle_cpu_watches_only_if_tasks_wait() {
 /// GUEST. The guest stays, and another task is handed to the CPU with a shorter queue.
 #[test]
 fn cpu_with_a_guest_gives_another_task() {
-    let (mut short, _long) = with_a_guest(3, 2);
+    let (mut short, _long, _) = with_a_guest(3, 2);
     short.add(&[0b111]);
     let mut third: Cpu = Cpu::busy(2);
     third.tick();
@@ -558,35 +556,19 @@ fn removed_task_is_gone_and_a_running_one_is_not_removed() {
 
 #[test]
 fn guest_that_is_removed_is_a_guest_no_more() {
-    let (mut short, _long) = with_a_guest(2, 3);
-    let guest = short.layer.guest;
+    let (mut short, _long, guest) = with_a_guest(2, 3);
     let pinned = short.add(&[0b01]).remove(0);
     assert!(short.layer.remove_task(&pinned).is_some());
-    assert_eq!(short.layer.guest, guest);
-    // SAFETY: the guest waits in this queue, so it is alive.
-    let task = unsafe {
-        let guest = ptr::with_exposed_provenance::<Job>(guest.unwrap().get());
-        Arc::increment_strong_count(guest);
-        Arc::from_raw(guest)
-    };
-    assert!(short.layer.remove_task(&task).is_some());
+    assert_eq!(short.layer.guest, address(&guest));
+    assert!(short.layer.remove_task(&guest).is_some());
     assert_eq!(short.layer.guest, None);
 }
 
 #[test]
 fn priority_is_the_policys() {
-    let mut layer = Balanced::<sched_policies::cfs::Cfs<u64, Still>, SharedPerThread>::new();
+    let mut layer = Balanced::<Cfs<u64, VirtualClock>, SharedPerThread>::new();
     connect(2);
     let task = Arc::new(Task::new(0b11));
     assert!(layer.set_priority(&task, 19));
     assert!(!layer.set_priority(&task, 20));
-}
-
-/// A clock that stands still.
-struct Still;
-
-impl sched_core::clock::Clock for Still {
-    fn now() -> sched_core::units::Counts {
-        sched_core::units::Counts(0)
-    }
 }
