@@ -1,14 +1,14 @@
 //! Holds the language of the tree to the rules that a program can see.
 //!
 //! [`offences`] reads one file: comments and pages, string literals, names of functions and of
-//! tests. [`rules`] has one function for each rule, [`text`] finds what they are applied to.
+//! tests. [`text`] finds the passages of a file, and [`rules`] has the rules that they may break.
 //! The test `tree` applies them to every file that git knows, and to the subjects of new commits.
 
 pub mod links;
 pub mod rules;
 pub mod text;
 
-use std::process::Command;
+use std::{fmt, process::Command};
 
 use rules::Rule;
 
@@ -21,6 +21,13 @@ pub struct Offence {
     pub rule: Rule,
     /// The words that break it.
     pub found: String,
+}
+
+impl fmt::Display for Offence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, rule, found } = self;
+        write!(f, "{line}: `{found}`: {rule}")
+    }
 }
 
 /// The folder of the offences that the tests of this crate expect.

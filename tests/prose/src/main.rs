@@ -14,10 +14,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         };
         for offence in prose::offences(&path, &content) {
-            println!(
-                "{path}:{}: `{}`: {}",
-                offence.line, offence.found, offence.rule
-            );
+            println!("{path}:{offence}");
             count += 1;
         }
     }

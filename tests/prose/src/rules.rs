@@ -1,6 +1,6 @@
-//! The rules of language, by their numbers in CONTRIBUTING.md.
+//! The rules of language that are a pattern or a count, by their numbers.
 //!
-//! Each is a pattern or a count; what needs judgement is left to a reader.
+//! Rules 6 and 10 ask for one term for each thing, and for messages that say what to do. They are left to a reader.
 
 use std::{fmt, sync::LazyLock};
 
@@ -14,9 +14,9 @@ use crate::{
 /// A rule of language that a program can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// 1: *who*, *whom*, *nobody* and *somebody* are people.
+    /// 1: `who`, `whom`, `nobody` and `somebody` are people.
     People,
-    /// 2: a sentence begins with its subject, not with *who*, *whose*, *what* or *of*.
+    /// 2: a sentence begins with its subject, not with `who`, `whose`, `what` or `of`.
     Subject,
     /// 3: a function's documentation begins with a verb.
     Verb,
@@ -24,12 +24,12 @@ pub enum Rule {
     Sentence,
     /// 5: a sentence has at most [`MOST_WORDS`] words, and one colon or semicolon.
     Length,
-    /// 7: *of* does not say what belongs to what.
+    /// 7: `of` does not say ownership.
     Ownership,
     /// 8: the active voice says which part calls which.
     Active,
-    /// 9: the name of a function is an imperative, that of a predicate begins with *is*, *has*
-    /// or *can*.
+    /// 9: the name of a function is an imperative, that of a predicate begins with `is`, `has`
+    /// or `can`.
     Imperative,
     /// 11: the name of a test states a behaviour.
     Behaviour,
@@ -41,7 +41,7 @@ pub enum Rule {
 pub const MOST_WORDS: usize = 30;
 
 impl Rule {
-    /// Returns the number that the rule has in CONTRIBUTING.md.
+    /// Returns the number of the rule.
     pub fn number(self) -> u8 {
         self.entry().0
     }
@@ -95,77 +95,17 @@ pattern!(
 );
 pattern!(
     PASSIVE,
-    r"(?i)\bso many\b|\b(?:is|are|was|were) to be\b|\b(?:is|are|was|were) had\b|\bas long[,.;]"
+    r"(?i)\bso many\b|\b(?:is|are|was|were) to be\b|\b(?:is|are|was|were) had\b|\bfor as long[,.;]"
 );
 pattern!(NO_VERB, r"^(Whether|How|The same)\b");
 pattern!(ENDS, r#"[.!?]["')*_]*\s+"#);
-/// Verbs in the third person that are no plural of a noun that a getter may return.
-const THIRD_PERSON: &[&str] = &[
-    "adds",
-    "arrives",
-    "asks",
-    "becomes",
-    "begins",
-    "belongs",
-    "calls",
-    "charges",
-    "closes",
-    "comes",
-    "continues",
-    "decides",
-    "drains",
-    "drops",
-    "enters",
-    "exists",
-    "expects",
-    "fails",
-    "finds",
-    "finishes",
-    "follows",
-    "forgets",
-    "gets",
-    "gives",
-    "goes",
-    "holds",
-    "keeps",
-    "knows",
-    "leaves",
-    "looks",
-    "makes",
-    "meets",
-    "moves",
-    "needs",
-    "opens",
-    "preempts",
-    "puts",
-    "reads",
-    "refers",
-    "removes",
-    "runs",
-    "says",
-    "sees",
-    "sends",
-    "serves",
-    "sets",
-    "settles",
-    "stays",
-    "stops",
-    "takes",
-    "tells",
-    "tries",
-    "unrefers",
-    "waits",
-    "wakes",
-    "wants",
-    "writes",
-    "yields",
-];
-/// Those of them that are plurals as well; alone they may name a count.
-const ALSO_NOUNS: &[&str] = &[
-    "asks", "calls", "charges", "drops", "holds", "looks", "makes", "moves", "needs", "reads",
-    "runs", "sets", "stays", "stops", "takes", "tries", "waits", "wakes", "wants", "writes",
-    "yields",
-];
+/// Verbs in the third person, which no function's name begins with.
+const VERBS: &str = "adds arrives becomes begins belongs closes comes continues decides drains enters exists \
+    expects fails finds finishes follows forgets gets gives goes keeps knows leaves meets \
+    opens preempts puts refers removes says sees sends serves settles tells unrefers";
+/// Verbs that are plurals of nouns as well. Alone they may name what a getter returns.
+const VERBS_OR_NOUNS: &str = "asks calls charges drops holds looks makes moves needs reads runs sets stays stops takes \
+    tries waits wakes wants writes yields";
 
 /// Returns the rules that a passage breaks.
 pub fn broken_by(passage: &Passage) -> Vec<Offence> {
@@ -224,12 +164,13 @@ pub fn broken_by(passage: &Passage) -> Vec<Offence> {
     broken
 }
 
-/// Returns true if the name of a function, its words apart, is a verb in the third person.
+/// Returns true if the name of a function, its words apart, begins with a verb in the third person.
 fn is_third_person(name: &str) -> bool {
-    let mut words = name.split(' ');
-    let first = words.next().unwrap_or_default();
-    let is_alone = words.next().is_none();
-    THIRD_PERSON.contains(&first) && !(is_alone && ALSO_NOUNS.contains(&first))
+    let (first, is_alone) = name
+        .split_once(' ')
+        .map_or((name, true), |(first, _)| (first, false));
+    let is_one_of = |verbs: &str| verbs.split(' ').any(|verb| verb == first);
+    is_one_of(VERBS) || !is_alone && is_one_of(VERBS_OR_NOUNS)
 }
 
 fn begins_without_subject(name: &str) -> bool {

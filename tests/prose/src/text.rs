@@ -3,7 +3,7 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use ra_ap_rustc_lexer::{LiteralKind, TokenKind, tokenize};
 
-/// What a passage is part of, which decides the rules that apply to it.
+/// The place of a passage, which decides the rules that apply to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A paragraph or a list item of a page or of a comment.
@@ -27,9 +27,9 @@ pub enum Kind {
 pub struct Passage {
     /// The line on which it begins, from 1.
     pub line: usize,
-    /// What it is part of.
+    /// The place of the passage.
     pub kind: Kind,
-    /// The words.
+    /// The words without their mark-up.
     pub text: String,
 }
 
@@ -41,7 +41,7 @@ pub const CODE: &str = "CODE";
 pub enum Form {
     /// Comments, literals and names of Rust.
     Rust,
-    /// A page.
+    /// A page of Markdown.
     Markdown,
     /// Comments of a shell script, a makefile or a manifest.
     Script,
@@ -69,8 +69,8 @@ pub fn passages(path: &str, content: &str) -> Vec<Passage> {
     }
 }
 
-/// Returns the paragraphs, headings and cells of Markdown that begins on `first_line`; the first
-/// paragraph is of the kind `first`.
+/// Returns the paragraphs, headings and cells of Markdown that begins on `first_line`; the kind
+/// of the first paragraph is `first`.
 fn of_markdown(content: &str, first_line: usize, first: Kind) -> Vec<Passage> {
     let mut passages = Vec::<Passage>::new();
     let mut kinds = Vec::new();
@@ -190,16 +190,14 @@ fn of_rust(content: &str) -> Vec<Passage> {
             }
             _ => {
                 match comment.take() {
-                    Some(open) if open.mark == "///" => doc = Some(open),
+                    Some(open) if open.mark == "///" => {
+                        passages.extend(doc.replace(open).into_iter().flat_map(plain));
+                    }
                     open => passages.extend(open.into_iter().flat_map(plain)),
                 }
                 match token.kind {
                     TokenKind::Ident if before == "fn" => {
-                        passages.extend(
-                            doc.take()
-                                .into_iter()
-                                .flat_map(|of| of_markdown(&of.text, of.line, Kind::FunctionDoc)),
-                        );
+                        passages.extend(doc.take().into_iter().flat_map(of_function));
                         passages.push(Passage {
                             line,
                             kind: if in_test { Kind::Test } else { Kind::Function },
@@ -213,11 +211,7 @@ fn of_rust(content: &str) -> Vec<Passage> {
                         ..
                     } => passages.extend(message(text, line)),
                     TokenKind::Semi | TokenKind::OpenBrace | TokenKind::Comma => {
-                        passages.extend(
-                            doc.take()
-                                .into_iter()
-                                .flat_map(|of| of_markdown(&of.text, of.line, Kind::Doc)),
-                        );
+                        passages.extend(doc.take().into_iter().flat_map(plain));
                     }
                     _ => {}
                 }
@@ -232,6 +226,11 @@ fn of_rust(content: &str) -> Vec<Passage> {
     passages
 }
 
+/// Returns the passages of a function's documentation.
+fn of_function(comment: Comment) -> Vec<Passage> {
+    of_markdown(&comment.text, comment.line, Kind::FunctionDoc)
+}
+
 /// Returns the passages of a comment that documents no function.
 fn plain(comment: Comment) -> Vec<Passage> {
     let first = if comment.mark == "//" {
@@ -242,7 +241,7 @@ fn plain(comment: Comment) -> Vec<Passage> {
     of_markdown(&comment.text, comment.line, first)
 }
 
-/// Returns a string literal of at least four words. What is put into it stands in it as `CODE`.
+/// Returns a string literal of at least four words. `CODE` stands in it for a value.
 fn message(literal: &str, line: usize) -> Option<Passage> {
     let text = literal
         .trim_start_matches('r')

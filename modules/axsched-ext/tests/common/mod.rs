@@ -55,7 +55,7 @@ pub fn each_other_once(load: &Load<'_>) -> MaxWait {
     }
 }
 
-/// Returns the time of so many ticks, of which the last may come late: after what each task computes under a guard, and
+/// Returns the time of `ticks` ticks, of which the last may come late: after what each task computes under a guard, and
 /// its switches.
 pub fn late_ticks(load: &Load<'_>, ticks: u64) -> u64 {
     let config = load.config;
@@ -82,7 +82,7 @@ pub fn rr_beside(beside: &Beside) -> Option<u64> {
     Some(beside.job_ticks + (turns + 1) * beside.round_ticks())
 }
 
-/// Returns the bound of a job under PBG with a plan of so many far shorter tasks. Each is demoted within
+/// Returns the bound of a job under PBG with a plan of `PLANNED` far shorter tasks. Each is demoted within
 /// [`OVERRUN_TICKS`](pbg::OVERRUN_TICKS) whole ticks of its own, and then round robin runs.
 pub fn planned_beside<const PLANNED: u64>(beside: &Beside) -> Option<u64> {
     let followed = PLANNED * (u64::from(pbg::OVERRUN_TICKS) + 1);
@@ -147,11 +147,12 @@ pub fn machine() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Asserts that `found` is what stands in `data/traces`. `UPDATE_TRACES=1` rewrites the files there.
+/// Asserts that `found` is the golden file `name` of `data/traces`. `GOLDEN=write cargo test -p axsched-ext` rewrites
+/// these files.
 pub fn assert_golden(name: &str, found: &str) {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/traces");
     let file = format!("{dir}/{name}.txt");
-    if std::env::var_os("UPDATE_TRACES").is_some() {
+    if std::env::var_os("GOLDEN").is_some_and(|golden| golden == "write") {
         std::fs::write(&file, found).unwrap();
     }
     assert_eq!(found, std::fs::read_to_string(&file).unwrap(), "{file}");
