@@ -1,4 +1,4 @@
-//! What the scheduler is told of a worker, under `sched_coop`.
+//! Tells the scheduler about workers, under `sched_coop`.
 
 use axcoop::DomainId;
 

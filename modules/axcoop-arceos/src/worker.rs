@@ -4,7 +4,7 @@
 //!    is one waker, and a park allocates nothing and frees nothing before the first coroutine runs. An unpark uses
 //!    that waker. An unpark between the worker's last look for work and its park is not lost: a flag of the slot
 //!    holds it.
-//! 2. **One wake.** Of several unparks of a parked worker, one wakes it. The others do nothing, because `axtask`
+//! 2. **One wake.** One of several unparks of a parked worker wakes it. The others do nothing, because `axtask`
 //!    formats a name in each wake.
 //! 3. **One CPU.** The worker of a number runs on one CPU: number + domain, modulo the number of CPUs. The workers
 //!    share the domain's queues, so migration would gain nothing, and three things forbid it. A timer is looked at on

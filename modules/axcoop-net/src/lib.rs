@@ -53,8 +53,8 @@
 //! 4. **No wake is lost.** A waiter registers first, then rings. After each ring of a waiter, and after each packet
 //!    that may have changed a connection, the poller looks at *every* connection with a waiter, at its state and not
 //!    at changes. So a change between the try and the registration is seen.
-//! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of [`Operation::at`]. Of the
-//!    waiters that are ready in a round the most urgent one is woken first. The poller has the priority of its most
+//! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of [`Operation::at`]. The most
+//!    urgent of the waiters that are ready in a round is woken first. The poller has the priority of its most
 //!    urgent waiter (`urgency.rs`).
 //! 6. **Sleep.** After [`ACTIVE`] without activity the poller sleeps between rounds, longer each time, up to
 //!    [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a socket it sleeps until there is one: a

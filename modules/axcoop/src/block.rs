@@ -81,7 +81,7 @@ pub(crate) struct Header {
     place: Place,
     base: AtomicU8,
     effective: AtomicU8,
-    /// What is left of the budget of the current poll ([`budget`](crate::budget)). Only the worker that polls uses
+    /// The rest of the budget of the current poll ([`budget`](crate::budget)). Only the worker that polls uses
     /// it. It is atomic because safe code can poll a future with the waker of another coroutine.
     budget: AtomicU8,
     /// QUEUE: the level of its ready queue, or [`APART`].

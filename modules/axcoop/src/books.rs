@@ -1,4 +1,4 @@
-//! What a domain keeps under a lock: its blocks, the changed priorities, its workers, and a few spare blocks.
+//! The state that a domain keeps under a lock: its blocks, the changed priorities, its workers, and a few spare blocks.
 //!
 //! # NAMES
 //!

@@ -80,7 +80,7 @@ static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut())
 #[cfg(not(loom))]
 static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
 
-// Of one execution of loom.
+// One for each execution of loom.
 #[cfg(loom)]
 loom::lazy_static! {
     static ref OPEN: [AtomicPtr<Domain>; DOMAINS] =
@@ -353,7 +353,7 @@ impl Domain {
         self.coroutines.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sets the number of workers that serve the domain. Of fewer workers than before, the last ones leave when their
+    /// Sets the number of workers that serve the domain. If there are fewer than before, the last ones leave when their
     /// polls have ended. With 0 nothing runs.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What comes to a domain from outside: a stack of woken coroutines in one word, with a few notes. A worker sees by
+//! The inbox, for all that comes to a domain from outside: a stack of woken coroutines in one word, with a few notes. A worker sees by
 //! one load whether there is anything.
 //!
 //! Pushing needs no lock, also in an interrupt. A worker takes the whole stack at once, so a coroutine that is taken

@@ -1,4 +1,4 @@
-//! What threads do to a domain at the same time, in every order and with every value that the memory orders allow.
+//! Calls that threads make on a domain at the same time, in every order and with every value that the memory orders allow.
 //! [loom] explores them up to a number of preemptions of a thread by another. After a lost wake a worker waits for
 //! ever, which loom reports as a deadlock.
 //!
@@ -26,7 +26,7 @@ use crate::domain::Domain;
 use crate::error::DomainError;
 use crate::state::{Begun, State, Suspended, Woken};
 
-/// What `machine` needs of loom.
+/// The parts of loom that `machine` needs.
 mod explorer {
     use core::future::Future;
 

@@ -48,7 +48,7 @@ const DONE: u32 = 8 | RUNNING;
 /// The state. Idle is 0, queued 1, running 2, running and woken 3.
 pub(crate) struct State(AtomicU32);
 
-/// What the caller of a wake must do.
+/// The step that the caller of a wake must take.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
@@ -58,7 +58,7 @@ pub(crate) enum Woken {
     Already,
 }
 
-/// What the worker must do with a queued coroutine (rules 3 and 9).
+/// The step that the worker must take with a queued coroutine (rules 3 and 9).
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {

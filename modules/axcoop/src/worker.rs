@@ -645,7 +645,7 @@ impl Domain {
                 self.takes_in_by_turns();
             }
             if !matches!(step, Step::Nothing) {
-                // Rule 5. What it has queued since it picked is left behind, too: a worker unparked for it may have
+                // Rule 5. Coroutines that it has queued since it picked are left behind, too: a worker unparked for it may have
                 // looked before it was queued, and park again.
                 let mut leaves_some = leaves_some || must_look;
                 if is_sleeper {

@@ -344,7 +344,7 @@ impl<P: Fair> Machine<P> {
     }
 }
 
-/// Returns each task's share of a CPU in so many ticks, as a fluid.
+/// Returns each task's share of a CPU in `ticks` ticks, as a fluid.
 fn fluid(cpus: usize, wakes: Wakes, works: &[Work], ticks: u64) -> Vec<f64> {
     struct Flow {
         plan: Plan,
@@ -395,7 +395,7 @@ fn fluid(cpus: usize, wakes: Wakes, works: &[Work], ticks: u64) -> Vec<f64> {
     flows.iter().map(|flow| flow.had / end).collect()
 }
 
-/// Returns the most equal shares of so many CPUs that give no task more than it demands.
+/// Returns the most equal shares of `cpus` CPUs that give no task more than it demands.
 fn max_min(cpus: usize, wants: &[f64]) -> Vec<f64> {
     let mut order: Vec<_> = (0..wants.len()).collect();
     order.sort_by(|&a, &b| wants[a].total_cmp(&wants[b]));
@@ -482,7 +482,7 @@ fn even<P: Fair>(
     last
 }
 
-/// Plays a scene on 1, 2 and 4 queues: so many hogs on each, and `sleepers` by the number of queues.
+/// Plays a scene on 1, 2 and 4 queues: `hogs` hogs on each, and `sleepers` by the number of queues.
 fn on_1_2_and_4_queues<P: Fair>(
     wakes: &[Wakes],
     hogs: usize,

@@ -72,7 +72,7 @@ fn plan_by_hand(scheduler: &mut PbgUnderTest, gc: &Arc<PbgTask<ModelTask>>) {
     call_pbg(START_PBG);
 }
 
-/// Asserts that the suite has gone through so many tasks and did not test in vain.
+/// Asserts that the suite has gone through `tasks` tasks and did not test in vain.
 fn assert_thorough(coverage: &Coverage, tasks: u64, cpus: usize) {
     assert_eq!(coverage.rules, 27);
     let enough = coverage.tasks > tasks && coverage.yields > 3 * tasks;

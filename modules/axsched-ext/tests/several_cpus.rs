@@ -28,7 +28,7 @@ type C = VirtualClock;
 
 const STEPS: u64 = 1_000_000;
 
-/// What happens to IPIs and wakes.
+/// The faults of IPIs and wakes.
 #[derive(Clone, Copy, Debug)]
 enum Interrupts {
     OnTime,
@@ -89,8 +89,8 @@ impl Interrupts {
         }
     }
 
-    /// Returns the longest time that a CPU may idle beside a ready task, if it takes so many IPIs, and so many ticks on a
-    /// machine without faults.
+    /// Returns the longest time that a CPU may idle beside a ready task, if it takes `interrupts` IPIs, and `ticks` ticks
+    /// on a machine without faults.
     fn max_idle_beside(self, config: &Config, (interrupts, ticks): (u64, u64)) -> u64 {
         let each = |delay| interrupts_after(config, interrupts, delay);
         match self {

@@ -55,7 +55,7 @@ fn stock_cfs_cannot_remove_what_was_added_again() {
     assert_eq!((&**call, &**found), ("remove_task", "None"));
 }
 
-/// Runs a program under a scheduler that must let no task wait for longer than so many ticks.
+/// Runs a program under a scheduler that must let no task wait for longer than `ticks`.
 fn within_bound<S: ModelScheduler>(
     ticks: u64,
     program: &Program,
@@ -80,7 +80,7 @@ fn within_bound<S: ModelScheduler>(
         .map_err(|failure| failure.violation)
 }
 
-/// Asserts that stock CFS lets `starved` wait for longer than so many ticks in this scene, and ours lets no task.
+/// Asserts that stock CFS lets `starved` wait for longer than `ticks` in this scene, and ours lets no task.
 fn only_stock_starves(starved: &str, ticks: u64, program: &Program) {
     let stock = within_bound(ticks, program, |_| Stock(CFScheduler::new()), CFSTask::new);
     assert!(

@@ -1,6 +1,6 @@
 //! PBG on several CPUs, in the model of `axtask`. No task is lost or doubled, runs while it is still on a CPU, or
-//! runs where it may not. No CPU idles beside a ready task. Of the ready planned tasks, those run
-//! that come first in the plan.
+//! runs where it may not. No CPU idles beside a ready task. The ready planned tasks that
+//! come first in the plan run.
 
 mod common;
 
@@ -262,7 +262,7 @@ fn all_at_once(lengths: &[u64], burst: u64, first_handle: usize) -> impl Iterato
     spawns.into_iter().chain(handles.flat_map(joined))
 }
 
-/// Returns the least average turnaround of these on so many CPUs: each CPU that is free takes the shortest that
+/// Returns the least average turnaround of these on `cpus` CPUs: each CPU that is free takes the shortest that
 /// is left (Conway, Maxwell and Miller, 1967).
 fn shortest_first(lengths: &[u64], cpus: usize) -> f64 {
     let mut sorted = lengths.to_vec();

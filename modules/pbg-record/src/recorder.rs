@@ -13,8 +13,8 @@
 //! written under the recorder's own lock; it is taken within a run queue's, with interrupts
 //! off, and nothing is called under it. What a CPU's ticks were, only that CPU writes.
 //!
-//! **Wakers.** A scheduler is told of a wake, and not by whom. It is by the task that has
-//! the CPU, or by an interrupt that has hit that task. The timer's interrupt first wakes those who
+//! **Wakers.** A scheduler is told of a wake, and not of its cause. That is the task that has
+//! the CPU, or an interrupt that has hit that task. The timer's interrupt first wakes the tasks that
 //! have slept enough and then calls the tick, both on one CPU, whichever queues the woken go to.
 //! So a wake is the timer's if a tick follows it there
 //! *closely*, within 1/[`CLOSE`] of the time from tick to tick, with nothing but such wakes in

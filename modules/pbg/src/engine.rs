@@ -14,7 +14,7 @@
 //! 3. The first ready task by the plan (rule 5), unless a turn of the fallback queue is due.
 //! 4. The first task of the fallback queue (rules 6 and 7).
 //!
-//! Of these a CPU takes only tasks that it may run. A task that yields within its grant is not
+//! A CPU takes only those of these tasks that it may run. A task that yields within its grant is not
 //! picked at all: it goes on. If a turn is due and the fallback queue is empty, the plan goes on.
 //!
 //! **The grant.** After a pick the engine grants the running task a number of yields, its budget.

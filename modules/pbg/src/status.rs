@@ -73,8 +73,8 @@ pub struct Status {
     pub planned: u32,
     /// Tasks spawned that the plan knew.
     pub matched: u32,
-    /// Children of the root or of planned tasks that the plan did not know. (Of their own
-    /// descendants only those with a label are counted, as the others have no key.)
+    /// Children of the root or of planned tasks that the plan did not know. (Their own
+    /// descendants count only with a label, as the others have no key.)
     pub unplanned: u32,
     /// Planned tasks that ran far beyond their plan (rule 8).
     pub demoted: u32,

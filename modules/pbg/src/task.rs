@@ -98,7 +98,7 @@ impl Held {
 
 /// The state of PBG in a task. Relaxed: see LOCK in [`task`](sched_core::task).
 ///
-/// KNOWN: the `epoch` of a task in a queue is its queue's, and the rest is of that epoch. 0 is a
+/// KNOWN: the `epoch` of a task in a queue is its queue's, and the rest belongs to that epoch. 0 is a
 /// task that was never added: `main`, or a migration helper.
 pub struct PbgState {
     pub(super) slice: RrState<SLICE_TICKS>,

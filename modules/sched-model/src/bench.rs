@@ -297,7 +297,7 @@ pub fn checks_nice_values<S: Scheduler>() {
     }
 }
 
-/// Returns the most steps of a call, over all kinds of calls and so many ticks. The caller has arranged the tasks, of
+/// Returns the most steps of a call, over all kinds of calls and `ticks` ticks. The caller has arranged the tasks, of
 /// which one runs.
 pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
     let mut most = 0;

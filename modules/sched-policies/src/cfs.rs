@@ -321,7 +321,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
 
     #[inline]
     fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
-        // What a yield does not need is out of line, and its last call: no register is saved over
+        // Code that a yield does not need is out of line, and its last call: no register is saved over
         // it, and `axtask` can inline the rest.
         if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
             return self.comes_back(task, why);

@@ -57,8 +57,8 @@
 //!   exact order it is 12 × n. A task that has yielded has its next request behind the one that it
 //!   gave up, and so waits up to 2 × `SLICE_TICKS` × n more. The longest wait in a test, of a task
 //!   that owes most among n − 1 that come back owed most, is 7.8 × n.
-//! - vruntime is 64 bits wide and wraps; only those of tasks in one queue are compared. Of a task
-//!   that is away only the lag is kept, so it may be away for ever.
+//! - vruntime is 64 bits wide and wraps; only those of tasks in one queue are compared. A task
+//!   that is away keeps only its lag, so it may be away for ever.
 //! - Neither a yield nor a change of queues gains anything.
 //!
 //! **Cost.** A put and the pick after it have one counter read, three multiplications, no

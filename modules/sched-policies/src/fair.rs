@@ -1,4 +1,4 @@
-//! What the tests of CFS and EEVDF share: how fair they are beside themselves in exact order, and
+//! The common part of the tests of CFS and EEVDF: how fair they are beside themselves in exact order, and
 //! the scenes that both play.
 
 // Long: the scenes, their stage and the bounds that both policies are held to.

@@ -166,7 +166,7 @@ impl Policy {
         self.shared(sharing).is_some()
     }
 
-    /// Returns true if it follows its plan on so many CPUs. If they share nothing, PBG refuses and its base policy runs.
+    /// Returns true if it follows its plan on `cpus` CPUs. If they share nothing, PBG refuses and its base policy runs.
     pub const fn follows_plan_on(&self, cpus: usize, sharing: Sharing) -> bool {
         self.follows_plan && (cpus == 1 || self.shares(sharing))
     }

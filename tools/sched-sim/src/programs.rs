@@ -213,7 +213,7 @@ fn interval(run_ns: u64, wakes: &[(u64, Wake)], then: &[Op]) -> Vec<Op> {
     steps
 }
 
-/// Appends the steps so many times.
+/// Appends the steps `times` times.
 fn again(ops: &mut Vec<Op>, steps: Vec<Op>, times: u64) {
     if times == 0 {
         return;

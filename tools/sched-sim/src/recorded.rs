@@ -57,7 +57,7 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
     workload
 }
 
-/// A task that waits so many times as often for one task as for the timer never sleeps.
+/// A task that waits at least this many times as often for one task as for the timer never sleeps.
 const LONE: u64 = 64;
 
 /// Returns, for each task, the task that ended nearly all of its waits, by the recorded wakes. If one wake among hundreds
@@ -234,7 +234,7 @@ impl Spawns<'_> {
     }
 }
 
-/// Makes a task spawn another after so many blocks and so much computing, or at its end.
+/// Makes a task spawn another after `blocks` blocks and `run_ns` of computing, or at its end.
 fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
     let (mut blocks_left, mut run_left) = (blocks, run_ns);
     let mut at = 0;

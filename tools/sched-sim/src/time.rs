@@ -11,7 +11,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Creates the clock of a counter with so many counts a second. The unknown frequency 0 counts as a gigahertz.
+    /// Creates the clock of a counter with `frequency_hz` counts a second. The unknown frequency 0 counts as a gigahertz.
     pub const fn of_frequency(frequency_hz: u64) -> Self {
         let frequency_hz = match frequency_hz {
             0 => 1_000_000_000,

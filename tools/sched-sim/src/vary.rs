@@ -29,7 +29,7 @@ pub fn varied(workload: &Workload, spread: f64, seed: u64) -> Workload {
     varied
 }
 
-/// Returns the time from a tick to the begin of a run with this seed, where a tick has so many nanoseconds.
+/// Returns the time from a tick to the begin of a run with this seed, where a tick has `tick_ns` nanoseconds.
 pub fn phase_ns(tick_ns: u64, seed: u64) -> u64 {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     // So that it differs from the first number of `varied`.

@@ -12,7 +12,7 @@
 //! 6. Changes are made in the order in which they are given.
 //! 7. A task that goes on repeats its steps until it has computed for so long. Its last run interval, which its end
 //!    cut short, and its spawns are not repeated.
-//! 8. Tasks with an arrival time of their own come so many times as late after the first.
+//! 8. Tasks with an arrival time of their own come later after the first, by a factor.
 //!
 //! The recording stays as it is, and so does the plan that PBG makes of it: a copy is a task that
 //! the plan does not know.

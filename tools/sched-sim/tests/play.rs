@@ -21,7 +21,7 @@ use sched_sim::{
     workload::{Arrival, Job, Then, Work, Workload},
 };
 
-/// Returns a task that computes for `run_ns` in so many run intervals, and yields after each but the last.
+/// Returns a task that computes for `run_ns` in `intervals` run intervals, and yields after each but the last.
 fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
     let yields = intervals - 1;
     let each = run_ns / intervals;
@@ -252,7 +252,7 @@ fn tasks_that_others_spawn_are_there_when_these_begin() {
     }
 }
 
-/// Returns the recording of a source, a filter and a slow sink that handed over so many items, one by one.
+/// Returns the recording of a source, a filter and a slow sink that handed over `items` items, one by one.
 fn handing_over(items: u64) -> StoredProfile {
     let task = |ordinal: u32, label, run_ns: u64, waker, woken: &[u16]| {
         let mut stored = task(ordinal, label, 1, run_ns);

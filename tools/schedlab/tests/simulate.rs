@@ -74,7 +74,7 @@ fn row(ended: &Ended, title: &str, scheduler: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Returns the average turnaround of a row, on so many CPUs.
+/// Returns the average turnaround of a row, on `cpus` CPUs.
 fn average_on(ended: &Ended, cpus: &str, scheduler: &str) -> f64 {
     let average = &row(ended, cpus, scheduler)[0];
     average

@@ -86,7 +86,7 @@ pub fn beside_a_future(domain: &'static Domain, coroutines: usize) -> Option<f64
     let mut most = 0.0_f64;
     for (future_bytes, spawns) in sizes {
         let mut handles = Vec::with_capacity(coroutines + 2);
-        // Of the first two only the second takes just a block: the table has room from the first on.
+        // The first takes room in the table as well, so the second tells what a block takes.
         handles.push(spawns(domain));
         let second = used_bytes();
         handles.push(spawns(domain));

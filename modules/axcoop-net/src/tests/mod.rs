@@ -46,7 +46,7 @@ impl Net {
     pub fn new() -> Self {
         static ONE: Mutex<()> = Mutex::new(());
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        // What a failed test has left.
+        // A failed test may have left these.
         stack::abandon();
         connection::newly_waited_for(&mut Vec::new());
         ports::new_ports(&mut Vec::new());

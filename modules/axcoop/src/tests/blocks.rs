@@ -300,7 +300,7 @@ fn spawn_after_an_end_allocates_nothing() {
 fn coroutine_takes_128_bytes_at_most_beside_its_future() {
     fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
         drop(of);
-        // What an allocator of a header of 16 bytes and multiples of 32 has to take, and the slot.
+        // The bytes that an allocator with a header of 16 and multiples of 32 takes, and the slot.
         let block = (crate::block::does::<F>().layout.size() + 16).next_multiple_of(32);
         block + 16 - size_of::<F>()
     }

@@ -1,4 +1,4 @@
-//! What the tests of one executor share: coroutines that leave a trace, and workers that a test runs step by step.
+//! The fixture of the tests of one executor: coroutines that leave a trace, and workers that a test runs step by step.
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;

@@ -58,7 +58,7 @@ mod sync {
     pub(crate) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 }
 
-/// What `machine` needs of Shuttle.
+/// The parts of Shuttle that `machine` needs.
 mod explorer {
     pub use shuttle::future::block_on;
     pub use shuttle::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! What threads may do to each other's coroutines. After a lost wake all threads wait, which Shuttle reports as a
+//! Calls by which threads change each other's coroutines. After a lost wake all threads wait, which Shuttle reports as a
 //! deadlock.
 
 use std::sync::Arc;

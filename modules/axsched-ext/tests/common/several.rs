@@ -56,7 +56,7 @@ pub fn joined(n: usize) -> [Op; 2] {
     [Op::Join(n), Op::DropHandle(n)]
 }
 
-/// Returns a machine of so many CPUs that share their work, with ticks that are so long.
+/// Returns a machine of `cpus` CPUs that share their work, with ticks of `tick_period`.
 pub fn ticking(tick_period: u64, cpus: usize) -> Config {
     let config = Config {
         tick_period,
@@ -71,7 +71,7 @@ pub fn started(tasks: impl IntoIterator<Item = Program>) -> impl Iterator<Item =
     tasks.flat_map(|(n, task)| [Op::Spawn(task), Op::DropHandle(n)])
 }
 
-/// Returns the time of so many IPIs. Each arrives after `delay`, and after the longest time for which interrupts are off.
+/// Returns the time of `interrupts` IPIs. Each arrives after `delay`, and after the longest time for which interrupts are off.
 pub fn interrupts_after(config: &Config, interrupts: u64, delay: u64) -> u64 {
     interrupts * (delay + 4 * (config.call_cost + config.switch_cost))
 }

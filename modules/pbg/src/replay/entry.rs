@@ -52,7 +52,7 @@ pub struct Entry {
     most_yields: u64,
     used: Counts,
     yields: u64,
-    /// What was before it when its burst began. While no more than `sure` of the burst is done,
+    /// The work that was before it when its burst began. While no more than `sure` of the burst is done,
     /// both the burst and the task are within their record, and `done` is simply subtracted.
     ahead: Counts,
     sure: Counts,

@@ -13,7 +13,7 @@ use sched_core::units::Counts;
 /// The number of tasks that a tick looks at for rule 11, so that a large plan costs no more.
 const LOOKS_A_TICK: usize = 64;
 
-/// What to do with a plan that is behind the measured run (rule 11).
+/// The consequence for a plan that is behind the measured run (rule 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behind {
     /// Drop it, and go on with round robin.

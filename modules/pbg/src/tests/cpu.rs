@@ -99,7 +99,7 @@ impl Cpu {
         self.control.measure_end_by::<VirtualClock>()
     }
 
-    /// Ends the measurement, which has recorded so many tasks, and starts to follow its plan.
+    /// Ends the measurement, which has recorded `tasks` tasks, and starts to follow its plan.
     pub fn follow(&self, tasks: usize) {
         assert_eq!(self.measure_end(), Ok(tasks));
         assert_eq!(self.control.start_pbg(), Ok(tasks));

@@ -114,7 +114,7 @@ fn rule_8_yields_before_a_preemption_are_counted_once() {
     ));
 }
 
-/// Whether or not they keep the CPU.
+/// They count if they keep the CPU and if they give it away.
 #[test]
 fn rule_8_yields_before_a_block_count_too() {
     let mut cpu = following(&[("yielder", 1_000_000)], &[]);

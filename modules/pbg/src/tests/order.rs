@@ -40,7 +40,7 @@ fn rule_5_a_preempted_task_stands_where_what_remains_of_it_belongs() {
     cpu.trace("spawn b, spawn c, block>c, block>a, block>b, block>idle");
 }
 
-/// What remains of both is between the same two lengths of the plan, so both stand at one rank.
+/// The rest of both is between the same two lengths of the plan, so both stand at one rank.
 #[test]
 fn rule_5_at_one_rank_the_task_with_the_least_before_it_runs() {
     for (done, runs) in [(120, "b"), (150, "a"), (200, "a")] {
@@ -112,8 +112,7 @@ fn rule_5_between_job_and_server_a_part_of_what_follows_counts() {
     }
 }
 
-/// How much remains of the burst is unknown, and as much again is guessed. What remains of the task
-/// is known.
+/// The rest of the burst is unknown, and as much again is guessed. The rest of the task is known.
 #[test]
 fn rule_5_beyond_its_burst_a_task_still_has_what_follows() {
     for (done, runs) in [(99, "a"), (110, "a"), (140, "b"), (150, "b")] {
@@ -148,7 +147,7 @@ fn rule_5_a_priority_goes_strictly_first() {
     let mut cpu = measured(&[("short", 1), ("urgent", 1000), ("middle", 50)]);
     edited(&cpu, |tasks| tasks[1].priority = NonZeroU8::new(1));
     assert_eq!(cpu.control.start_pbg(), Ok(3));
-    // What remains of a task after 500 is compared with none of the others.
+    // The rest of a task after 500 is compared with none of the others.
     cpu.trace("spawn short, spawn urgent, spawn middle, block>urgent, +500, yield>urgent");
     cpu.trace("block>short, +500, yield>short, block>middle, +500, yield>middle");
 }

@@ -28,7 +28,7 @@ pub const BATCH: [(u64, bool, u64); 32] = [
 enum Then {
     Computes,
     Yields,
-    /// Sleeps for so many time units.
+    /// Sleeps for this number of time units.
     Sleeps(u64),
 }
 
@@ -75,7 +75,7 @@ pub fn in_bursts(work: u64, burst: u64, jitter: u64, then: &Op, seed: u64) -> Pr
     Program::new("task", ops)
 }
 
-/// Returns a load for so many CPUs: 2 to 16 tasks that compute, yield and sleep, with up to `ticks` ticks of work each.
+/// Returns a load for `cpus` CPUs: 2 to 16 tasks that compute, yield and sleep, with up to `ticks` ticks of work each.
 ///
 /// The tasks are of one kind, of two kinds, or each of its own. There are as many for each CPU, or not. They are in
 /// step, or their bursts are off by up to a tick. The same `seed` gives the same load.

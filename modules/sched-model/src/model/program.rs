@@ -452,7 +452,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns the default machine with so many CPUs.
+    /// Returns the default machine with `cpus` CPUs.
     pub fn with_cpus(cpus: usize) -> Self {
         Self {
             cpus,
@@ -460,7 +460,7 @@ impl Config {
         }
     }
 
-    /// Returns the additional time of a pick with so many tasks left.
+    /// Returns the additional time of a pick with `left` tasks left.
     pub(super) fn pick_cost(&self, left: usize) -> u64 {
         let by_load = &self.pick_cost_by_load;
         let load = (left + 1).ilog2() as usize;

@@ -141,7 +141,7 @@ fn rule_2_a_worker_preempted_in_a_poll_is_as_urgent_as_what_it_polls() {
         bench.wake(&with_priority("three", 3));
         bench.wake(&with_priority("one", 1));
         bench.trace("tick>one, block>worker (it goes on before its equals)");
-        // What it polls next is less urgent. A worker that does not say so keeps its level until it
+        // The coroutine that it polls next is less urgent. A worker that does not say so keeps its level until it
         // gives way.
         coop(&this).polls(Some(priority(5)));
         bench.trace("tick>three");

@@ -283,7 +283,7 @@ fn sleep_at_the_end_makes_it_no_lower() {
     assert_eq!(found(&jobs, 2), 4_000.0);
 }
 
-/// Prices are not searched for so many jobs.
+/// Prices are not searched for this number of jobs.
 #[test]
 fn bound_of_thousands_of_jobs_is_above_the_easier_ones() {
     let job = |i: u64| Job::computing(i * 100_000, 1_000_000 << (i % 7));

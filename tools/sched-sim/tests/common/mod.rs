@@ -14,7 +14,7 @@ use sched_sim::{
 pub const MS: u64 = 1_000_000;
 pub const TICK_NS: u64 = 10 * MS;
 
-/// Returns so many CPUs that share nothing, with a counter of a gigahertz.
+/// Returns a machine of `cpus` CPUs that share nothing, with a counter of a gigahertz.
 pub fn machine(cpus: usize) -> Machine {
     Machine {
         cpus,

@@ -50,7 +50,7 @@ impl SourceList {
         format!("{package}-{}", &hash[..8])
     }
 
-    /// Returns true if the list is of an image, and the package.
+    /// Returns true if the list belongs to an image, and the package.
     pub fn package(&self) -> (bool, &str) {
         let (kind, package) = self.what.split_once(' ').unwrap_or_default();
         (kind == "image", package)

@@ -1,4 +1,4 @@
-//! What happened on each CPU in one phase, from the log of a guest or of the model.
+//! The events on each CPU in one phase, from the log of a guest or of the model.
 //!
 //! A log gives the [`Stay`]s, which cover all time of each CPU, and the [`Wake`]s. The state of a
 //! task that has no CPU follows from them: [`Timeline::states`].
