@@ -8,7 +8,7 @@ port=$1
 # The port is in use if a connection succeeds; it is closed at once. QEMU refuses a port that cannot be
 # bound for another reason.
 if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-    echo "serve: PORT=$port: somebody listens on 127.0.0.1:$port already; allowed is a port that is free" >&2
+    echo "serve: PORT=$port: a program listens on 127.0.0.1:$port already; allowed is a port that is free" >&2
     exit 1
 fi
 echo "serve: the guest's port 5555 is http://127.0.0.1:$port/ from when it says so; Ctrl-C stops it"

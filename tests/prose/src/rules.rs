@@ -86,7 +86,7 @@ pattern!(
 );
 pattern!(
     PEOPLE,
-    r"(?i)^(user|reader|engineer|author|person|people|developer|maintainer|newcomer|writer|reviewer|anyone|everyone|someone|those|one)s?,?$"
+    r"(?i)^(user|reader|engineer|author|person|people|developer|maintainer|newcomer|writer|reviewer|attacker|anyone|everyone|someone|those|one)s?,?$"
 );
 pattern!(BEGINS, r"^\W*(Who|Whom|Whose|What|Of)\b");
 pattern!(

@@ -61,7 +61,7 @@ fn port_taken(context: &Context) -> Result<()> {
     build.text()?;
     let call = context.make(format!("-s serve A=apps/coop/http PORT={port}"));
     let said = call.failure()?;
-    let taken = format!("PORT={port}: somebody listens on 127.0.0.1:{port} already; allowed");
+    let taken = format!("PORT={port}: a program listens on 127.0.0.1:{port} already; allowed");
     ensure!(said.contains(&taken), "expected `{taken}`");
     Ok(())
 }

@@ -174,7 +174,7 @@ another waits for it. A wait that did not happen, as its end was there already, 
     let broken: u64 = flavours.all().map(|of| of.broken_waits).sum();
     if broken > 0 {
         out += &format!(
-            "Played as it was recorded, all tasks waited for each other {broken} times, and one was let go:\nthe recording does not tell enough about who waits for whom, and these figures are far off.\n"
+            "Played as it was recorded, all tasks waited for each other {broken} times, and one was let go:\nthe recording does not tell enough about which task waits for which, and these figures are far off.\n"
         );
     }
     out += &format!(
