@@ -14,7 +14,6 @@ use std::{
 
 #[path = "../../src/testing.rs"]
 mod testing;
-mod transcript;
 
 pub use testing::{assert_begins, assert_ends, assert_golden, assert_has, assert_lacks};
 
@@ -83,6 +82,9 @@ pub const PROJECTS: [&str; 10] = [
     "TRACE",
 ];
 
+/// The real project's folder.
+const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+
 pub struct Lab {
     folder: tempfile::TempDir,
     /// The calls and files that were shown, for a golden file.
@@ -136,8 +138,7 @@ impl Lab {
     /// Returns the words of a command line, in which `@` is this folder and `#` the real project's.
     pub fn words(&self, line: &str) -> Vec<String> {
         let folder = self.root();
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
-        let word = |word: &str| word.replace('@', &folder).replace('#', root);
+        let word = |word: &str| word.replace('@', &folder).replace('#', PROJECT);
         line.split_whitespace().map(word).collect()
     }
 
@@ -171,14 +172,24 @@ impl Lab {
 
     fn record(&self, title: &str, text: &str) {
         let fake = fake_make().display().to_string();
-        let text = text.replace(&self.root(), "@").replace(&fake, "make");
+        let text = text
+            .replace(&self.root(), "@")
+            .replace(&fake, "make")
+            .replace(PROJECT, "#");
         writeln!(self.record.borrow_mut(), "{title}\n{text}").expect("a text takes all");
     }
 
-    /// Fails unless what was recorded is the text of the golden file.
+    /// Fails unless the golden file has what was recorded since the last call of this.
     #[track_caller]
     pub fn matches(&self, name: &str) {
-        assert_golden(name, &*self.record.borrow());
+        assert_golden(name, self.record.take());
+    }
+
+    /// Fails unless the golden file has these command lines with their outputs and exit statuses.
+    #[track_caller]
+    pub fn assert_session(&self, name: &str, lines: &[&str]) {
+        lines.iter().for_each(|line| self.shows(line));
+        self.matches(name);
     }
 
     pub fn write(&self, path: &str, text: &str) {
