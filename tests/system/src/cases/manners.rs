@@ -1,6 +1,6 @@
 //! Make itself: its help, its names, and its messages where it cannot work.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Result, ensure};
 
@@ -32,6 +32,10 @@ const GOALS: &str = "help setup new build run serve record matrix compare simula
                      trace cost docs stale test check soak interleavings lost-wakes sanitize \
                      mutants clean";
 
+const VARIABLES: &str = "A ARCH FEATURES SMP BALANCE CPUS PROFILE LOG MODE MEM SCALE TIMING ACCEL \
+                         QEMU_ARGS V TIMEOUT TICK_PHASE TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK \
+                         DISK T PORT LAB SELFTEST SCHED_YIELDS";
+
 /// The help works whatever the variables say. One screen of 80 columns has every goal and
 /// policy; the pages of the goals have every variable.
 fn help(context: &Context) -> Result<()> {
@@ -58,7 +62,13 @@ fn help(context: &Context) -> Result<()> {
         );
         all += &page;
     }
-    for name in &context.project.variables {
+    let variables: BTreeSet<_> = VARIABLES.split_whitespace().collect();
+    let known = context.project.variables.iter().map(String::as_str);
+    ensure!(
+        variables == known.collect(),
+        "expected these variables: {VARIABLES}"
+    );
+    for name in variables {
         let begin = format!("  {name}=");
         let is_there = all.lines().any(|line| line.starts_with(&begin));
         ensure!(is_there, "not there: {name}");

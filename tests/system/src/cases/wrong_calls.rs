@@ -1,5 +1,5 @@
-//! `wrong-calls.txt`: each call gets one line of an answer, within a second of the CPU, and a
-//! status.
+//! `wrong-calls.txt`: each call gets one line of an answer, which says what is allowed, within a
+//! second of the CPU, and a status.
 
 use std::{fs, time::Duration};
 
@@ -48,6 +48,7 @@ fn wrong_calls(context: &Context) -> Result<()> {
         );
         ensure!(but_makes(&said).count() == 1, "expected one line");
         ensure!(said.contains(want.trim()), "expected `{}`", want.trim());
+        ensure!(said.contains("allowed"), "expected what is allowed");
     }
     context.counts(calls.len());
     Ok(())

@@ -100,8 +100,13 @@ impl<'a> Copy<'a> {
     pub fn is_tested(&self, app: &str) -> Result<()> {
         let name = format!("host: {app}");
         let said = self.make(format!("test T='{name}'")).text()?;
-        let is_good = |line: &str| line.starts_with("ok ") && line.contains(&name);
-        ensure!(said.lines().any(is_good), "make test does not test {app}");
+        let done = said.lines().filter(|line| line.starts_with("ok "));
+        let done: Vec<_> = done.collect();
+        let is_alone = matches!(done[..], [line] if line.contains(&name));
+        ensure!(
+            is_alone,
+            "expected the tests of {app} alone, found {done:?}"
+        );
         Ok(())
     }
 
