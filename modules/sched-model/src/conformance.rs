@@ -1,4 +1,4 @@
-//! The rules that every [`BaseScheduler`] must keep, as a suite to run against any of them.
+//! The rules that every [`BaseScheduler`](sched_core::BaseScheduler) must keep, as a suite to run against any of them.
 //!
 //! The first rules call a scheduler by hand, the way `axtask` would; the others
 //! run programs on the [`model`](crate::model) of `axtask`, where all its checks
