@@ -12,7 +12,7 @@ const PAGE: &str = "docs/new-policy.md";
 const EXAMPLE: [&str; 2] = ["examples/pace/src/lib.rs", "examples/pace/src/tests.rs"];
 
 /// Files that name some policies for what they are, of which a new one need be none.
-const NO_LISTS: [(&str, &str); 6] = [
+const NO_LISTS: [(&str, &str); 7] = [
     (
         "tools/schedlab/src/simulate/cells.rs",
         "which policies are promised to be close to one queue",
@@ -31,6 +31,7 @@ const NO_LISTS: [(&str, &str); 6] = [
         "a chart of made-up rows",
     ),
     ("tools/schedlab/src/compare/table.rs", "made-up rows"),
+    ("tests/system/wrong-calls.txt", "calls of make to refuse"),
 ];
 
 /// Words that have the name of a policy in them and do not mean it: PBG without preemption, as a
