@@ -65,6 +65,12 @@ fn the_system_control_is_that_of_the_calls() {
 }
 
 #[test]
+fn no_priority_is_set() {
+    let mut scheduler = PbgScheduler::<(), VirtualClock>::new();
+    assert!(!scheduler.set_priority(&Arc::new(PbgTask::new(())), 0));
+}
+
+#[test]
 fn an_error_shows_its_cause() {
     for cause in [Error::NoMemory, Error::Contended] {
         let said = std::format!("{cause}");

@@ -212,13 +212,49 @@ fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
 /// WANTED. Main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
 #[test]
 fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left() {
-    connect(2);
-    let mut first: Cpu = Cpu::main(0b11);
-    let _second: Cpu = Cpu::idle(1);
-    first.add(&[0b01]);
-    SENT.take();
-    first.put(false);
-    assert_eq!(SENT.take(), [0]);
+    for preempt in [false, true] {
+        connect(2);
+        let mut first: Cpu = Cpu::main(0b11);
+        let _second: Cpu = Cpu::idle(1);
+        first.add(&[0b01]);
+        SENT.take();
+        first.put(preempt);
+        assert_eq!(SENT.take(), [0], "preempted: {preempt}");
+        assert!(first.words().starts_with("2 waiting"), "{}", first.words());
+    }
+}
+
+/// WANTED and GUEST. The put of a watched task has the next one watched if a guest waits, or if an idle CPU may have the
+/// next task and not this one.
+#[test]
+fn next_task_is_watched_if_it_may_be_the_one() {
+    for (what, mask, idles, expected) in [
+        ("no CPU idles any more", 0b01, false, false),
+        ("the idle CPU may have it", 0b11, true, false),
+        ("the idle CPU may not have it", 0b01, true, true),
+    ] {
+        connect(2);
+        let mut busy: Cpu = Cpu::running(0, mask);
+        let mut idle: Cpu = Cpu::idle(1);
+        busy.add(&[0b01]);
+        assert!(busy.layer.watched.is_some());
+        if !idles {
+            idle.add(&[0b10]);
+        }
+        busy.put(false);
+        assert_eq!(!busy.layer.running.is_forgotten(), expected, "{what}");
+    }
+    let (mut short, ..) = with_a_guest(2, 2);
+    short.put(false);
+    assert!(!short.layer.running.is_forgotten());
+}
+
+#[test]
+fn guest_that_runs_is_a_guest_no_more() {
+    let (mut short, _long, guest) = with_a_guest(2, 2);
+    short.put(false);
+    short.picks(&guest);
+    assert_eq!(short.layer.guest, None);
 }
 
 /// Returns a busy CPU with a guest, the CPU that it came from, with `waiting` tasks waiting, and the guest.
@@ -465,6 +501,32 @@ fn put_is_watched_only_beside_a_hungry_cpu_that_may_have_no_task() {
     }
 }
 
+/// The same of a pick.
+#[test]
+fn picked_task_is_watched_only_if_another_waits_beside_a_hungry_cpu() {
+    for (waiting, idles, expected) in [
+        (&[][..], false, false),
+        (&[], true, false),
+        (&[0b01], false, false),
+        (&[0b01], true, true),
+    ] {
+        connect(2);
+        let mut busy: Cpu = Cpu::busy(0);
+        let mut other: Cpu = Cpu::busy(1);
+        if idles {
+            assert!(other.pick().is_none(), "its task blocks");
+        }
+        busy.add(&[0b01]);
+        busy.add(waiting);
+        busy.pick().expect("one waits"); // the running task blocks
+        assert_eq!(
+            busy.layer.watched.is_some(),
+            expected,
+            "idle: {idles}, {waiting:?}"
+        );
+    }
+}
+
 /// WANTED. The CPU that idles is owed a task already, so the one that gives way interrupts nothing.
 #[test]
 fn put_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
@@ -493,16 +555,18 @@ fn tick_that_serves_an_idle_cpu_watches_only_if_tasks_wait() {
         assert!(idle.is_hungry());
     }
 }
+
 /// GUEST. The guest stays, and another task is handed to the CPU with a shorter queue.
 #[test]
 fn cpu_with_a_guest_gives_another_task() {
     let (mut short, _long, _) = with_a_guest(3, 2);
-    short.add(&[0b111]);
+    let other = short.add(&[0b111]).remove(0);
     let mut third: Cpu = Cpu::busy(2);
     third.tick();
     assert!(third.is_hungry());
     short.tick();
-    assert!(third.words().contains("has a post"), "{}", third.words());
+    third.tick();
+    assert_eq!(third.layer.guest, address(&other));
 }
 
 /// STAYS. Main, which was not picked, gives way by itself, so an idle CPU may have it.
@@ -565,8 +629,10 @@ fn guest_that_is_removed_is_a_guest_no_more() {
 }
 
 #[test]
-fn priority_is_the_policys() {
-    let mut layer = Balanced::<Cfs<u64, VirtualClock>, SharedPerThread>::new();
+fn name_and_priority_are_the_policys() {
+    type Layer = Balanced<Cfs<u64, VirtualClock>, SharedPerThread>;
+    let mut layer = Layer::new();
+    assert_eq!(Layer::scheduler_name(), "CFS");
     connect(2);
     let task = Arc::new(Task::new(0b11));
     assert!(layer.set_priority(&task, 19));

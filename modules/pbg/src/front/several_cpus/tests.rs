@@ -3,18 +3,34 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
 
+use super::super::placement::may_have;
 use super::*;
+use crate::caller::Caller;
 use crate::task::Held;
 use crate::{Control, PLAN_TICKS, PerThread};
 use sched_core::clock::VirtualClock;
 use sched_smp::{SharedPerThread, simulated_machine};
 
-type Sched = Together<(), VirtualClock, PerThread, SharedPerThread>;
-type Sharing = All<(), VirtualClock, PerThread, SharedPerThread>;
+/// A task, with the bit mask of the CPUs that it may run on.
+type Job = PbgTask<u64>;
+type Sched = Together<u64, VirtualClock, PerThread, SharedPerThread>;
+type Sharing = All<u64, VirtualClock, PerThread, SharedPerThread>;
+
+const ANYWHERE: u64 = u64::MAX;
+
+fn job() -> Handle<u64> {
+    Arc::new(Job::new(ANYWHERE))
+}
+
+fn may_run(task: *const (), cpu: usize) -> bool {
+    // SAFETY: of one of the tasks above.
+    unsafe { *task.cast::<u64>() >> cpu & 1 != 0 }
+}
 
 thread_local! {
     static ALL: Cell<*const Sharing> = const { Cell::new(ptr::null()) };
     static WAITS: Cell<u32> = const { Cell::new(0) };
+    static JOINED: Cell<u32> = const { Cell::new(0) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -72,7 +88,7 @@ fn a_cpu_that_has_spun_for_long_lets_the_machine_wait() {
 fn a_task_held_on_another_cpu_is_not_counted() {
     let connected = Connected::new(simulated_machine(2));
     let all = connected.0;
-    let task = Arc::new(PbgTask::new(()));
+    let task = job();
     let counts = || (all.free.load(Relaxed), all.own[1].held.load(Relaxed));
     all.act(1, |locked, _| locked.placement.counts(&task, Held::NOT));
     assert_eq!(counts(), (1, 0));
@@ -107,21 +123,39 @@ fn ipis_are_sent_once_and_without_the_lock() {
     assert!(SENT.take().is_empty());
 }
 
-/// PLACED: the CPU that was asked for a task finds it.
+/// PLACED, LEFT and STAYS: how a ready task is held, and the CPUs of three that may run it and those
+/// for which it is reserved elsewhere. Its affinity allows the first two.
 #[test]
-fn a_reserved_task_is_kept_from_other_cpus() {
-    for (held, kept_from) in [
-        (Held::NOT, [false, false]),
-        (Held::awaited(0), [false, true]),
-        (Held::awaited(1), [true, false]),
-        (Held::left(1), [false, false]),
-        (Held::stays(1), [false, false]),
+fn task_in_a_queue_is_for_the_cpus_that_its_hold_and_its_affinity_allow() {
+    let machine = Machine {
+        may_run,
+        ..simulated_machine(3)
+    };
+    let task = Job::new(0b011);
+    let grant = Grant::<u64, true>::new();
+    let each = [0, 1, 2];
+    for (held, may_run, reserved) in [
+        (Held::NOT, [true, true, false], [false; 3]),
+        (Held::awaited(0), [true, true, false], [false, true, true]),
+        (Held::awaited(1), [true, true, false], [true, false, true]),
+        (Held::left(1), [false, true, false], [false; 3]),
+        (Held::left(2), [false; 3], [false; 3]),
+        (Held::stays(2), [false, false, true], [false; 3]),
     ] {
+        task.policy_state().hold(held);
+        let here = each.map(|cpu| Here::<_, SharedPerThread>::new(&machine, cpu, &grant));
         assert_eq!(
-            [0, 1].map(|cpu| held.is_awaited_but_by(cpu)),
-            kept_from,
+            each.map(|cpu| may_have(&machine, &task, cpu)),
+            may_run,
             "{held:?}"
         );
+        assert_eq!(here.map(|here| here.may_have(&task)), may_run, "{held:?}");
+        assert_eq!(
+            here.map(|here| here.is_awaited_elsewhere(&task)),
+            reserved,
+            "{held:?}"
+        );
+        assert_eq!(here.map(Caller::number), each);
     }
 }
 
@@ -142,7 +176,7 @@ fn a_preempted_task_does_not_go_on_by_its_grant() {
     let connected = Connected::new(one_of_two());
     let own = &connected.0.own[0];
     let mut sched = Sched::new();
-    sched.add_task(Arc::new(PbgTask::new(())));
+    sched.add_task(job());
     let task = sched.pick_next_task().unwrap();
     own.set_budget(2);
     let kept = || own.is_keeping();
@@ -164,16 +198,15 @@ fn connect_panics_at_a_cpu_that_follows_a_plan() {
     SharedPerThread::renew();
     let control = PerThread::control();
     let mut sched = Sched::new();
-    let task = || Arc::new(PbgTask::new(()));
-    sched.add_task(task());
+    sched.add_task(job());
     let root = sched.pick_next_task().unwrap();
     control.measure_start().unwrap();
-    sched.add_task(task());
+    sched.add_task(job());
     sched.put_prev_task(root, false);
     let child = sched.pick_next_task().unwrap();
     let _ = control.measure_end_by::<VirtualClock>().unwrap();
     let _ = control.start_pbg().unwrap();
-    sched.add_task(task());
+    sched.add_task(job());
     sched.put_prev_task(child, false);
 
     // SAFETY: only this scheduler finds them.
@@ -190,26 +223,29 @@ thread_local! {
 struct TwoCpus {
     connected: Connected,
     scheds: [Sched; 2],
-    current: [Option<Handle<()>>; 2],
+    current: [Option<Handle<u64>>; 2],
 }
 
 impl TwoCpus {
     fn new() -> Self {
         let mut scheds = [Sched::new(), Sched::new()];
         SharedPerThread::renew();
-        scheds[0].add_task(Arc::new(PbgTask::new(())));
+        JOINED.set(0);
+        scheds[0].add_task(job());
         let connected = Connected::new(Machine {
             this_cpu: || HERE.get().0,
             current: || HERE.get().1,
             interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
-            may_run: |_, _| true,
+            joins: || JOINED.set(JOINED.get() + 1),
+            wait: waits,
+            may_run,
             ..simulated_machine(2)
         });
         VirtualClock::set(0);
         let mut cpus = Self {
             connected,
             scheds,
-            current: [Some(Arc::new(PbgTask::new(()))), None],
+            current: [Some(job()), None],
         };
         cpus.tick(0);
         cpus.pick(1);
@@ -231,8 +267,13 @@ impl TwoCpus {
         PerThread::control()
     }
 
-    fn spawn(&mut self, cpu: usize) -> Handle<()> {
-        let task = Arc::new(PbgTask::new(()));
+    fn spawn(&mut self, cpu: usize) -> Handle<u64> {
+        self.spawn_for(cpu, ANYWHERE)
+    }
+
+    /// Spawns a task that may run on these CPUs.
+    fn spawn_for(&mut self, cpu: usize, mask: u64) -> Handle<u64> {
+        let task = Arc::new(Job::new(mask));
         self.here(cpu);
         self.scheds[cpu].add_task(task.clone());
         task
@@ -250,6 +291,20 @@ impl TwoCpus {
         self.pick(cpu);
     }
 
+    /// The running task yields. Returns true if it goes on without the lock.
+    fn yields_without_the_lock(&mut self, cpu: usize) -> bool {
+        let lock = &self.connected.0.locked;
+        core::mem::forget(lock.lock());
+        WAITS.set(0);
+        self.yield_now(cpu);
+        let is_locked = lock.is_locked();
+        if is_locked {
+            // SAFETY: locked above, and forgotten.
+            unsafe { lock.force_unlock() };
+        }
+        is_locked
+    }
+
     fn preempt(&mut self, cpu: usize) {
         self.here(cpu);
         let task = self.current[cpu].clone().unwrap();
@@ -258,13 +313,13 @@ impl TwoCpus {
     }
 
     /// The running task blocks or exits.
-    fn block(&mut self, cpu: usize) -> Handle<()> {
+    fn block(&mut self, cpu: usize) -> Handle<u64> {
         let task = self.current[cpu].clone().unwrap();
         self.pick(cpu);
         task
     }
 
-    fn wake(&mut self, cpu: usize, task: &Handle<()>) {
+    fn wake(&mut self, cpu: usize, task: &Handle<u64>) {
         self.here(cpu);
         self.scheds[cpu].put_prev_task(task.clone(), false);
     }
@@ -276,24 +331,24 @@ impl TwoCpus {
         self.scheds[cpu].task_tick(&task)
     }
 
-    fn runs(&self, cpu: usize, task: &Handle<()>) -> bool {
+    fn runs(&self, cpu: usize, task: &Handle<u64>) -> bool {
         let current = self.current[cpu].as_ref();
         current.is_some_and(|current| Arc::ptr_eq(current, task))
     }
 
-    /// Measures two tasks that the second CPU runs for this long, one after the other, and follows
-    /// that plan.
-    fn plan(&mut self, runs: [u64; 2]) {
+    /// Measures tasks that the second CPU runs for this long, one after the other, and follows that
+    /// plan.
+    fn plan(&mut self, runs: &[u64]) {
         self.control(0).measure_start().unwrap();
         runs.iter().for_each(|_| drop(self.spawn(0)));
         self.pick(1);
-        for run in runs {
+        for &run in runs {
             VirtualClock::advance(run);
             self.block(1);
         }
         let measured = self.control(0).measure_end_by::<VirtualClock>();
-        assert_eq!(measured, Ok(2));
-        assert_eq!(self.control(0).start_pbg(), Ok(2));
+        assert_eq!(measured, Ok(runs.len()));
+        assert_eq!(self.control(0).start_pbg(), Ok(runs.len()));
         SENT.take();
     }
 }
@@ -303,7 +358,7 @@ impl TwoCpus {
 #[test]
 fn interrupted_task_that_yields_gives_way() {
     let mut cpus = TwoCpus::new();
-    cpus.plan([10, 1_000]);
+    cpus.plan(&[10, 1_000]);
     let [short, long] = [(); 2].map(|()| cpus.spawn(0));
     cpus.pick(1);
     assert!(cpus.runs(1, &short));
@@ -325,7 +380,7 @@ fn interrupted_task_that_yields_gives_way() {
 #[test]
 fn cpu_whose_task_comes_first_is_not_interrupted() {
     let mut cpus = TwoCpus::new();
-    cpus.plan([10, 1_000]);
+    cpus.plan(&[10, 1_000]);
     let short = cpus.spawn(0);
     cpus.pick(1);
     assert!(cpus.runs(1, &short));
@@ -344,8 +399,15 @@ fn task_of_an_earlier_measurement_is_not_recorded_in_the_next() {
     cpus.pick(1);
     assert!(cpus.runs(1, &older));
     assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
+    let on_cpu = |cpu: usize| PerThread::control().running[cpu].get();
+    assert!(!ptr::eq(on_cpu(1), &OUTSIDE));
     cpus.control(0).measure_start().unwrap();
     let newer = cpus.spawn(0);
+    assert!(
+        ptr::eq(on_cpu(1), &OUTSIDE),
+        "nor does it wake or spawn a recorded task"
+    );
+    assert!(!ptr::eq(on_cpu(0), &OUTSIDE));
     cpus.block(0);
     assert!(cpus.runs(0, &newer));
     for _ in 0..3 {
@@ -369,7 +431,7 @@ fn gc_of_any_cpu_leaves_the_rest_of_its_turn_to_the_plan() {
         assert!(cpus.runs(1, task));
     }
     cpus.block(1);
-    cpus.plan([10, 1_000]);
+    cpus.plan(&[10, 1_000]);
     let planned = cpus.spawn(0);
     cpus.pick(1);
     for (task, goes_on) in [(&outsider, true), (&gc, false)] {
@@ -400,7 +462,7 @@ fn turn_ends_if_the_only_task_with_a_claim_is_held_on_another_cpu() {
         assert!(cpus.runs(1, task));
     }
     cpus.block(1);
-    cpus.plan([10, 1_000]);
+    cpus.plan(&[10, 1_000]);
     let planned = cpus.spawn(0);
     cpus.pick(1);
     for task in [&has_turn, &held, &other, &gc] {
@@ -420,4 +482,219 @@ fn turn_ends_if_the_only_task_with_a_claim_is_held_on_another_cpu() {
     );
     cpus.block(1);
     assert!(cpus.runs(1, &planned));
+}
+
+#[test]
+fn name_is_that_of_one_cpu_and_no_priority_is_set() {
+    assert_eq!(Sched::scheduler_name(), "PBG");
+    assert_eq!(PbgScheduler::<u64, VirtualClock>::scheduler_name(), "PBG");
+    assert!(!Sched::new().set_priority(&job(), 0));
+}
+
+/// A CPU joins once, with the tasks that are in its queue by then.
+#[test]
+fn cpu_joins_once_and_brings_its_tasks_along() {
+    SharedPerThread::renew();
+    let mut sched = Sched::new();
+    let [gc, woken] = [(); 2].map(|()| job());
+    sched.add_task(gc.clone());
+    sched.put_prev_task(woken.clone(), false);
+    let _connected = Connected::new(Machine {
+        joins: || JOINED.set(JOINED.get() + 1),
+        ..one_of_two()
+    });
+    for task in [&gc, &woken] {
+        let next = sched.pick_next_task();
+        assert!(next.is_some_and(|next| Arc::ptr_eq(&next, task)));
+    }
+    assert_eq!(JOINED.get(), 1);
+}
+
+/// The CPUs are asked by what is published, so that it is told at each change.
+#[test]
+fn cpu_is_published_as_idle_from_the_pick_that_finds_no_task_to_the_next_that_does() {
+    let mut cpus = TwoCpus::new();
+    let idle = || [0, 1].map(|cpu| SharedPerThread::shared().idles(cpu));
+    assert_eq!(idle(), [false, true]);
+    cpus.pick(1);
+    assert_eq!(idle(), [false, true]);
+    cpus.spawn(0);
+    cpus.pick(1);
+    assert_eq!(idle(), [false, false]);
+    cpus.yield_now(1);
+    assert_eq!(idle(), [false, false]);
+    cpus.block(1);
+    assert_eq!(idle(), [false, true]);
+}
+
+/// A yield goes on without the lock if no other task is ready that the CPU may run and no call
+/// waits. Each row is what happens before the yield.
+#[test]
+fn yield_without_a_plan_takes_the_lock_only_if_it_has_to() {
+    type Before = fn(&mut TwoCpus);
+    let rows: [(&str, Before, bool); 6] = [
+        ("alone", |_| (), true),
+        ("a task is ready", |cpus| drop(cpus.spawn(0)), false),
+        (
+            "one is held on this CPU",
+            |cpus| {
+                cpus.spawn(0);
+                cpus.yield_now(1);
+            },
+            false,
+        ),
+        (
+            "one is held on another CPU",
+            |cpus| {
+                cpus.spawn_for(0, 0b01);
+                cpus.yield_now(0);
+            },
+            true,
+        ),
+        (
+            "a call waits",
+            |cpus| cpus.control(0).measure_start().unwrap(),
+            false,
+        ),
+        (
+            "it is older than the measurement",
+            |cpus| {
+                cpus.control(0).measure_start().unwrap();
+                cpus.yield_now(0);
+            },
+            false,
+        ),
+    ];
+    for (before, does, is_free) in rows {
+        let mut cpus = TwoCpus::new();
+        cpus.spawn(0);
+        cpus.pick(1);
+        does(&mut cpus);
+        assert_eq!(cpus.yields_without_the_lock(1), is_free, "{before}");
+    }
+}
+
+/// Rule 5: a task that has used its grant is looked at, even if it is alone.
+#[test]
+fn yield_beyond_the_plan_takes_the_lock() {
+    let mut cpus = TwoCpus::new();
+    cpus.plan(&[10, 1_000]);
+    let short = cpus.spawn(0);
+    cpus.pick(1);
+    assert!(cpus.runs(1, &short));
+    cpus.connected.0.own[1].set_budget(1);
+    assert!(cpus.yields_without_the_lock(1));
+    assert!(!cpus.yields_without_the_lock(1));
+}
+
+/// A task that is alone is dispatched once more by each yield.
+#[test]
+fn yields_of_a_task_that_is_alone_are_measured() {
+    let mut cpus = TwoCpus::new();
+    cpus.control(0).measure_start().unwrap();
+    cpus.spawn(0);
+    cpus.pick(1);
+    for _ in 0..3 {
+        assert!(cpus.yields_without_the_lock(1));
+    }
+    cpus.block(1);
+    assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
+    let plan = cpus.control(0).plan().unwrap().unwrap();
+    assert_eq!(plan.tasks()[0].yields, 3);
+}
+
+/// Rule 6: the put of a switch picks, too.
+#[test]
+fn task_that_gives_way_takes_the_lock_once() {
+    let mut cpus = TwoCpus::new();
+    let first = cpus.spawn(0);
+    cpus.pick(1);
+    let next = cpus.spawn(0);
+    cpus.here(1);
+    cpus.scheds[1].put_prev_task(first, false);
+    assert!(cpus.connected.0.own[1].keeps(&next));
+}
+
+/// LEFT: no CPU is interrupted to hand over a task that only it may run.
+#[test]
+fn pinned_task_that_gives_way_costs_no_ipi_beside_an_idle_cpu() {
+    for (mask, sent) in [(0b10, &[][..]), (0b11, &[1])] {
+        let mut cpus = TwoCpus::new();
+        let first = cpus.spawn_for(1, mask);
+        cpus.pick(1);
+        cpus.spawn_for(1, 0b10);
+        cpus.block(0);
+        assert!(cpus.runs(1, &first) && cpus.current[0].is_none());
+        SENT.take();
+        cpus.yield_now(1);
+        assert_eq!(SENT.take(), sent, "{mask:#b}");
+    }
+}
+
+/// PLACED: the CPU whose task comes last is interrupted, whichever it is.
+#[test]
+fn cpu_whose_task_comes_last_is_interrupted() {
+    for last in [0, 1] {
+        let mut cpus = TwoCpus::new();
+        cpus.plan(&[10, 500, 1_000]);
+        let [short, mid, long] = [(); 3].map(|()| cpus.spawn(0));
+        cpus.pick(1);
+        assert!(cpus.runs(1, &short));
+        cpus.block(1 - last);
+        cpus.block(last);
+        assert!(
+            cpus.runs(1 - last, &mid) && cpus.runs(last, &long),
+            "{last}"
+        );
+        SENT.take();
+        cpus.wake(0, &short);
+        assert_eq!(SENT.take(), [last]);
+    }
+}
+
+/// PLACED: a tick that does not preempt is an answer, too.
+#[test]
+fn cpu_that_was_asked_in_vain_is_asked_again() {
+    let mut cpus = TwoCpus::new();
+    cpus.plan(&[10, 1_000]);
+    let [short, long] = [(); 2].map(|()| cpus.spawn(0));
+    cpus.pick(1);
+    assert!(cpus.runs(1, &short));
+    cpus.block(1);
+    assert!(cpus.runs(1, &long));
+    let main = cpus.current[0].clone().unwrap();
+    SENT.take();
+    cpus.wake(0, &short);
+    assert_eq!(SENT.take(), [1]);
+    cpus.block(0);
+    assert!(cpus.runs(0, &short), "it was faster");
+    assert!(!cpus.tick(1));
+    cpus.block(0);
+    cpus.wake(0, &main);
+    cpus.pick(0);
+    assert!(cpus.runs(0, &main));
+    SENT.take();
+    cpus.wake(0, &short);
+    assert_eq!(SENT.take(), [1]);
+}
+
+/// LEFT: a CPU that runs an earlier task does not ask for one that another CPU holds.
+#[test]
+fn later_task_that_another_cpu_holds_is_not_asked_for() {
+    let mut cpus = TwoCpus::new();
+    cpus.plan(&[10, 500, 1_000]);
+    let [short, mid, long] = [(); 3].map(|()| cpus.spawn(0));
+    cpus.pick(1);
+    cpus.block(1);
+    let main = cpus.block(0);
+    assert!(cpus.runs(1, &mid) && cpus.runs(0, &long));
+    cpus.wake(0, &short);
+    assert!(cpus.tick(0));
+    cpus.preempt(0);
+    assert!(cpus.runs(0, &short));
+    cpus.wake(0, &main);
+    SENT.take();
+    cpus.block(1);
+    assert!(cpus.runs(1, &main));
+    assert_eq!(SENT.take(), []);
 }
