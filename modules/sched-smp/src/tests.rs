@@ -31,6 +31,25 @@ fn what_is_shared_is_said_in_a_line() {
 }
 
 #[test]
+fn layer_of_one_cpu_is_not_connected() {
+    let shared = Shared::new();
+    // SAFETY: no layer shares this.
+    unsafe { shared.connect(silent(1)) };
+    assert!(shared.machine().is_none());
+}
+
+#[test]
+fn ipi_is_counted_if_none_is_pending() {
+    let shared = Shared::new();
+    let machine = silent(2);
+    for (sent, counted) in [(0, 0), (2, 1), (1, 2)] {
+        (0..sent).for_each(|_| shared.interrupt(&machine, 1));
+        assert_eq!([0, 1].map(|cpu| shared.interrupts(cpu)), [0, counted]);
+        shared.was_interrupted(1);
+    }
+}
+
+#[test]
 fn post_keeps_the_task_and_why_it_comes() {
     let shared = Shared::new();
     let machine = silent(2);

@@ -18,6 +18,7 @@ thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
     static CURRENT: Cell<*const ()> = const { Cell::new(ptr::null()) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static DEPARTURES: Cell<u32> = const { Cell::new(0) };
     /// A step of another CPU, which is taken at the next question where a task may run.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
@@ -47,7 +48,7 @@ fn connect(cpus: usize) {
         },
         ..simulated_machine(cpus)
     };
-    // SAFETY: only the layers of one test share it, one for each CPU, and all are of one type.
+    // SAFETY: only the layers of one test share it, one for each CPU, and all have one type.
     unsafe { SharedPerThread::renew().connect(machine) };
 }
 
@@ -150,7 +151,7 @@ impl<M: SharedSource> Cpu<M> {
     }
 }
 
-/// WANTED. `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a task there in
+/// WANTED: `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a task there in
 /// between, which the model does not play.
 #[test]
 fn task_that_is_picked_after_a_wake_between_put_and_pick_is_wanted_elsewhere() {
@@ -209,7 +210,7 @@ fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
     assert_eq!(idle.words(), "1 waiting, interrupted, asked by 0b100");
 }
 
-/// WANTED. Main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
+/// WANTED: main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
 #[test]
 fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left() {
     for preempt in [false, true] {
@@ -224,7 +225,7 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_
     }
 }
 
-/// WANTED and GUEST. The put of a watched task has the next one watched if a guest waits, or if an idle CPU may have the
+/// WANTED and GUEST: the put of a watched task has the next one watched if a guest waits, or if an idle CPU may have the
 /// next task and not this one.
 #[test]
 fn next_task_is_watched_if_it_may_be_the_one() {
@@ -271,7 +272,7 @@ fn with_a_guest(cpus: usize, waiting: usize) -> (Cpu, Cpu, Arc<Job>) {
     (short, long, guest)
 }
 
-/// GUEST. Each guest has its own time, by how many waited before it.
+/// GUEST: each guest has its own time, by how many waited before it.
 #[test]
 fn guest_expires_after_its_own_ticks() {
     let (mut short, mut long, _) = with_a_guest(2, 2);
@@ -298,7 +299,7 @@ fn guest_that_is_handed_to_an_idle_cpu_is_a_guest_no_more() {
     assert!(idle.pick().is_some());
 }
 
-/// GUEST. An idle CPU is posted a task, and before it looks another task comes to its queue and runs
+/// GUEST: an idle CPU is posted a task, and before it looks another task comes to its queue and runs
 /// first.
 #[test]
 fn task_that_does_not_run_at_once_is_a_guest_of_a_cpu_that_idled() {
@@ -399,7 +400,7 @@ fn rule_1_cpu_that_was_short_asks_once_when_it_begins_to_idle() {
     assert_eq!(SENT.take(), []);
 }
 
-/// HUNGRY. Another CPU is faster while this one looks where its task may run.
+/// HUNGRY: another CPU is faster while this one looks where its task may run.
 #[test]
 fn task_keeps_its_place_if_another_cpu_has_answered_the_request() {
     connect(3);
@@ -501,7 +502,7 @@ fn put_is_watched_only_beside_a_hungry_cpu_that_may_have_no_task() {
     }
 }
 
-/// The same of a pick.
+/// A task that is picked beside waiting ones is watched as well.
 #[test]
 fn picked_task_is_watched_only_if_another_waits_beside_a_hungry_cpu() {
     for (waiting, idles, expected) in [
@@ -527,7 +528,7 @@ fn picked_task_is_watched_only_if_another_waits_beside_a_hungry_cpu() {
     }
 }
 
-/// WANTED. The CPU that idles is owed a task already, so the one that gives way interrupts nothing.
+/// WANTED: the CPU that idles is owed a task already, so the one that gives way interrupts nothing.
 #[test]
 fn put_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
     connect(2);
@@ -556,7 +557,7 @@ fn tick_that_serves_an_idle_cpu_watches_only_if_tasks_wait() {
     }
 }
 
-/// GUEST. The guest stays, and another task is handed to the CPU with a shorter queue.
+/// GUEST: the guest stays, and another task is handed to the CPU with a shorter queue.
 #[test]
 fn cpu_with_a_guest_gives_another_task() {
     let (mut short, _long, _) = with_a_guest(3, 2);
@@ -569,7 +570,7 @@ fn cpu_with_a_guest_gives_another_task() {
     assert_eq!(third.layer.guest, address(&other));
 }
 
-/// STAYS. Main, which was not picked, gives way by itself, so an idle CPU may have it.
+/// STAYS: main, which was not picked, gives way by itself, so an idle CPU may have it.
 #[test]
 fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_stay() {
     connect(2);
@@ -584,7 +585,7 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_st
     idle.picks(&main);
 }
 
-/// STAYS. A woken task was not preempted, so an idle CPU may have it.
+/// STAYS: a woken task was not preempted, so an idle CPU may have it.
 #[test]
 fn woken_task_is_handed_over_where_preempted_ones_stay() {
     connect(2);
@@ -637,4 +638,60 @@ fn name_and_priority_are_the_policys() {
     let task = Arc::new(Task::new(0b11));
     assert!(layer.set_priority(&task, 19));
     assert!(!layer.set_priority(&task, 20));
+}
+
+/// FIFO, which counts the departures that it is told of.
+struct Counting<const TRACKS: bool>(Fifo<u64>);
+
+impl<const TRACKS: bool> Policy for Counting<TRACKS> {
+    type Inner = u64;
+    type State = ();
+    const NAME: &'static str = "counting";
+    const TRACKS: Tracks = match TRACKS {
+        true => Tracks::Departures,
+        false => Tracks::Returns,
+    };
+    const NEW: Self = Self(Fifo::NEW);
+
+    fn spawned(&mut self, task: Arc<Job>) {
+        self.0.spawned(task);
+    }
+    fn returned(&mut self, task: Arc<Job>, why: Return) {
+        self.0.returned(task, why);
+    }
+    fn left(&mut self) {
+        DEPARTURES.set(DEPARTURES.get() + 1);
+    }
+    fn dispatch(&mut self) -> Option<Arc<Job>> {
+        self.0.dispatch()
+    }
+    fn remove(&mut self, task: &Arc<Job>) -> Option<Arc<Job>> {
+        self.0.remove(task)
+    }
+}
+
+/// Returns what the policy is told of at four picks. A task blocks, none runs, another begins to run, and blocks while it
+/// is watched.
+fn departures<const TRACKS: bool>() -> [u32; 4] {
+    connect(2);
+    let mut layer = Balanced::<Counting<TRACKS>, SharedPerThread>::new();
+    let mut picks = |adds: bool, watched: bool| {
+        if adds {
+            layer.add_task(task(0b11));
+        }
+        if watched {
+            layer.watch();
+        }
+        layer.pick_next_task();
+        DEPARTURES.take()
+    };
+    assert_eq!(picks(true, false), 0);
+    [(false, false), (false, false), (true, false), (false, true)]
+        .map(|(adds, watched)| picks(adds, watched))
+}
+
+#[test]
+fn policy_is_told_once_of_each_departure_if_it_tracks_them() {
+    assert_eq!(departures::<true>(), [1, 0, 0, 1]);
+    assert_eq!(departures::<false>(), [0; 4]);
 }

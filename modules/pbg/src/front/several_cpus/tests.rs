@@ -292,7 +292,7 @@ impl TwoCpus {
     }
 
     /// The running task yields. Returns true if it goes on without the lock.
-    fn yields_without_the_lock(&mut self, cpu: usize) -> bool {
+    fn yield_without_lock(&mut self, cpu: usize) -> bool {
         let lock = &self.connected.0.locked;
         core::mem::forget(lock.lock());
         WAITS.set(0);
@@ -570,7 +570,7 @@ fn yield_without_a_plan_takes_the_lock_only_if_it_has_to() {
         cpus.spawn(0);
         cpus.pick(1);
         does(&mut cpus);
-        assert_eq!(cpus.yields_without_the_lock(1), is_free, "{before}");
+        assert_eq!(cpus.yield_without_lock(1), is_free, "{before}");
     }
 }
 
@@ -583,8 +583,8 @@ fn yield_beyond_the_plan_takes_the_lock() {
     cpus.pick(1);
     assert!(cpus.runs(1, &short));
     cpus.connected.0.own[1].set_budget(1);
-    assert!(cpus.yields_without_the_lock(1));
-    assert!(!cpus.yields_without_the_lock(1));
+    assert!(cpus.yield_without_lock(1));
+    assert!(!cpus.yield_without_lock(1));
 }
 
 /// A task that is alone is dispatched once more by each yield.
@@ -595,7 +595,7 @@ fn yields_of_a_task_that_is_alone_are_measured() {
     cpus.spawn(0);
     cpus.pick(1);
     for _ in 0..3 {
-        assert!(cpus.yields_without_the_lock(1));
+        assert!(cpus.yield_without_lock(1));
     }
     cpus.block(1);
     assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
