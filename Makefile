@@ -157,10 +157,7 @@ endif
 check:
 	$(Q)$(HOST_CARGO) fmt --all --manifest-path $(WORKSPACE)/Cargo.toml $(if $(LAB),,--check) -- $(MADE_MODULES)
 	$(Q)$(HOST_ENV) scripts/clippy.sh
-	$(Q)RUSTC='$(HOST_RUSTC)' RUSTDOCFLAGS='-D warnings' \
-	    $(HOST_CARGO) doc $(WHERE) --quiet --no-deps --package axsched-ext --package sched-core --package sched-policies --package sched-smp \
-	    --package pbg --package pbg-record --package pbg-profile --package sched-model --package sched-tests-results
-	@echo "check: target/doc/axsched_ext/index.html target/doc/sched_tests_results/index.html"
+	$(Q)$(HOST_ENV) scripts/doc.sh
 	$(Q)$(HOST_ENV) scripts/audit.sh || test $$? = 2
 
 interleavings:

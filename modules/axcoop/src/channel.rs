@@ -2,7 +2,7 @@
 //!
 //! 1. Each message goes to one receiver. Messages are received in the order in which they were put in. A channel
 //!    holds at most as many as it has room for.
-//! 2. A sender waits for room, and a receiver for a message, in the order of [`waiters`](crate::waiters): the most
+//! 2. A sender waits for room, and a receiver for a message, in the order of `waiters`: the most
 //!    urgent first, and in order of arrival within a priority.
 //! 3. A message is sent if and only if [`Sender::send`] returns success. If its future is dropped before, the message
 //!    is dropped; if the channel is closed before, the message comes back. Dropping the future of [`Receiver::recv`]

@@ -300,7 +300,7 @@ impl Domain {
         }
     }
 
-    /// Wakes the sleepers whose time has come (rule 5 of [`timers`](crate::timers)). The system calls it at each tick
+    /// Wakes the sleepers whose time has come (rule 5 of `timers`). The system calls it at each tick
     /// of its clock, in the interrupt or elsewhere, from one CPU for each domain. A system without ticks does not
     /// call it.
     ///

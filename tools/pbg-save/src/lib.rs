@@ -34,7 +34,7 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the file that [`write`] would write: `path`, or the end of its symbolic links.
+/// Returns the file that [`write()`] would write: `path`, or the end of its symbolic links.
 ///
 /// # Errors
 /// Something other than a regular file is there: a rename would replace a device.

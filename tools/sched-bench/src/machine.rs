@@ -37,7 +37,7 @@ pub struct Machine<S, W> {
 }
 
 impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
-    /// Makes a CPU with `tasks` tasks, each of which has run about [`ROUNDS`] times.
+    /// Makes a CPU with `tasks` tasks, each of which has run about `ROUNDS` times.
     pub fn new(scheduler: S, wrap: fn(Inner) -> W, tasks: usize) -> Self {
         let mut machine = Self {
             running: Arc::new(wrap(Inner::default())),

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | any | 1 | shortest remaining processing time first, exact if none sleeps | Schrage, 1968 |
 //! | all there at the start, none sleeps | m | shortest-first list, exact | Conway, Maxwell and Miller, 1967 |
-//! | any | m | [mean busy times](busy_times), or a rule above if that is higher: SRPT on one CPU m times as fast, or the list | Schulz and Skutella, 2002 |
+//! | any | m | mean busy times (`busy_times`), or a rule above if that is higher: SRPT on one CPU m times as fast, or the list | Schulz and Skutella, 2002 |
 //! | submitted by others at unknown times | m | the mean length | a job takes its length |
 //!
 //! A job's *length* is the time that it computes and sleeps. If the mean length is higher, it is the bound. Jobs with an
@@ -56,7 +56,7 @@ impl BoundKind {
 }
 
 /// Returns the best known bound. Takes O(n log n) for n jobs where a rule is exact, and some 10 ms more
-/// otherwise ([cost](busy_times)).
+/// otherwise (see `busy_times`).
 pub fn bound(jobs: &[Job], cpus: usize) -> Bound {
     let (known, unknown): (Vec<_>, Vec<_>) = jobs
         .iter()

@@ -11,7 +11,7 @@
 //! run ahead as far as the policy lets it. So between two tasks there is taken to be a buffer of
 //! one slot, and the waker waits until the other has taken what it was last woken for, if
 //!
-//! - at least [`MANY`] wakes found their task waiting, each of them: one whose buffer has more
+//! - at least `MANY` wakes found their task waiting, each of them: one whose buffer has more
 //!   room finds it ready at times, and that wake is not recorded;
 //! - the waker never waits for that task, which would be the same in the recording's own words;
 //! - each of the waker's run intervals ends in a wait for another task, and has one such wake at

@@ -88,7 +88,7 @@ pub enum Then {
 }
 
 impl Workload {
-    /// Returns the least average turnaround on `cpus` CPUs: see [`bound`](crate::bound). A task whose arrival is not
+    /// Returns the least average turnaround on `cpus` CPUs: see [`crate::bound`]. A task whose arrival is not
     /// known, as other tasks spawn it, counts with the time that it computes and sleeps.
     pub fn bound(&self, cpus: usize) -> Bound {
         let runs = self.jobs.iter().map(|job| job.run_ns() as u64);

@@ -17,7 +17,7 @@
 //! | [`rows`] | the published files: the cells of their rows, and the commands that make them |
 //! | [`ledger`] | `sources.csv` and the lists |
 //! | [`publish`] | writes a published file and the sources of its cells |
-//! | [`stale`] | `schedlab stale` |
+//! | [`mod@stale`] | `schedlab stale` |
 
 mod code;
 mod ledger;

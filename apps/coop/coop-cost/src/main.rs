@@ -26,7 +26,7 @@
 //! SCHED-COOP {"app":"coop-cost","arch":"x86_64","smp":1,"sched":"stock-fifo","phase":"run","timing":"icount","scale":1,"figure":"switch","among":4,"unit":"instructions","coroutines":76.5,"threads":160.0,"ratio":0.478,"limit":0.55,"pass":true}
 //! ```
 //!
-//! `CoopLine` in `sched-tests-results` documents its keys, [`figures`] the limits. `pass` of the `SCHED-RUN` line is
+//! `CoopLine` in `sched-tests-results` documents its keys, `figures` the limits. `pass` of the `SCHED-RUN` line is
 //! true if all figures keep theirs, and all coroutines, threads and requests came to their ends. `SCALE=n` divides
 //! the turns by n.
 

@@ -2,7 +2,7 @@
 //! waits for ever.
 //!
 //! Main keeps 16 to 48 tasks alive, which it spawns or which they spawn themselves. What a task does,
-//! step by step, follows from the seed and from its place in the tree of spawns ([`task`]): it computes,
+//! step by step, follows from the seed and from its place in the tree of spawns (`task`): it computes,
 //! yields, sleeps, waits until another wakes it or for its children, takes a lock, spawns, changes its
 //! priority and its affinity, and ends. With the same seed the same tasks do the same; when they do it is
 //! the scheduler's affair, which in real time differs from boot to boot.
@@ -13,14 +13,14 @@
 //!
 //! | checked | where |
 //! |---|---|
-//! | a task that is ready gets a CPU within the bound | [`watch`] |
-//! | a sleep, and a wait that has a limit, ends within the bound after it | [`watch`] |
-//! | a task that has a CPU makes a step within the bound | [`watch`] |
-//! | a task that has ended is reclaimed within the bound | [`watch`] |
-//! | no task has two CPUs | [`record`] |
-//! | a task runs where its affinity allows, when a step begins | [`task`] |
-//! | no two tasks are between taking and releasing a lock | [`lock`] |
-//! | who was spawned ends, once | [`rounds`] |
+//! | a task that is ready gets a CPU within the bound | `watch` |
+//! | a sleep, and a wait that has a limit, ends within the bound after it | `watch` |
+//! | a task that has a CPU makes a step within the bound | `watch` |
+//! | a task that has ended is reclaimed within the bound | `watch` |
+//! | no task has two CPUs | `record` |
+//! | a task runs where its affinity allows, when a step begins | `task` |
+//! | no two tasks are between taking and releasing a lock | `lock` |
+//! | who was spawned ends, once | `rounds` |
 //!
 //! What is found goes to the console, with who waits how long, what each CPU runs and what the scheduler
 //! knew, and the guest panics.

@@ -44,6 +44,10 @@ pub fn cases() -> Vec<Case<'static>> {
     let suites = SUITES.map(|(name, words)| suite(name, words));
     let others = [
         case("host: a policy of one's own conforms", own_policy).holds(HOST_CARGO),
+        case("host: documentation of every crate", |context| {
+            context.program("scripts/doc.sh").text().map(drop)
+        })
+        .holds(HOST_CARGO),
         case(
             "host: the tables of the docs are those of their CSV files",
             |context| context.make("docs LAB=--check").text().map(drop),

@@ -252,7 +252,7 @@ pub fn csv(tables: &[Table]) -> Result<String> {
     lines(tables, |_| true)
 }
 
-/// Returns the lines of [`csv`] with figures of whole runs.
+/// Returns the lines of [`csv()`] with figures of whole runs.
 pub fn totals(tables: &[Table]) -> Result<String> {
     lines(tables, |kind| kind == TOTAL)
 }
