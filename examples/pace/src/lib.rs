@@ -28,7 +28,8 @@ pub type PaceScheduler<T> = Adapter<Pace<T>>;
 /// The time in which every ready task runs once, if there are at most as many tasks as ticks.
 pub const PERIOD_TICKS: usize = 12;
 
-/// The policy. See the [crate documentation](crate) for its rules.
+/// The ready tasks, and the slice of the running one. See the [crate documentation](crate) for the
+/// rules.
 pub struct Pace<T> {
     ready: Queue<T, ()>,
     /// The number of tasks in `ready`.
