@@ -1,9 +1,9 @@
-//! All tests: the library on the host, make itself, and the apps on QEMU.
+//! Runs all tests: the library on the host, make itself, and the apps on QEMU.
 //!
 //! `system-tests [--list] [--jobs N] [WORD]` runs the cases whose name contains the word, several
 //! at a time. It prints a line for each and `N passed, N failed` at the end, and fails if one
-//! failed. Logs are kept in `target/test/`. Called by make (`make test`), which sets `CARGO`,
-//! `RUSTC` and `WHERE` (of the host) in the environment.
+//! failed. Logs are kept in `target/test/`. `make test` calls it, with the host's `CARGO`, `RUSTC`
+//! and `WHERE` in the environment.
 
 mod cases;
 mod frame;
@@ -33,7 +33,7 @@ const LOGS: &str = "target/test";
 const GRACE: Duration = Duration::from_secs(8);
 
 fn main() -> ExitCode {
-    match tests() {
+    match run() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns true if all is well.
-fn tests() -> Result<bool> {
+/// Runs the cases that the command line selects. Returns true if all have passed.
+fn run() -> Result<bool> {
     let options = Options::read(env::args().skip(1))?;
     if options.is_help {
         print!("{OPTIONS}");
@@ -79,19 +79,19 @@ fn tests() -> Result<bool> {
     Ok(totals.is_good())
 }
 
-/// Printed for `--help`.
+/// The text of `--help`.
 const OPTIONS: &str = "\
 test: --list    print the names of the tests
 test: --jobs N  run N at a time (default: one for each CPU)
 ";
 
-/// The command line.
+/// The options of a call, and the word that selects cases.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     is_help: bool,
     is_list: bool,
     jobs: usize,
-    /// The cases whose names contain it run; all, if it is empty.
+    /// Selects the cases whose names contain it. All run if it is empty.
     word: String,
 }
 

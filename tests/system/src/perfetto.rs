@@ -36,7 +36,7 @@ enum Kind {
     Waking { pid: i32 },
 }
 
-/// The times of one thread, by the switches and wakings of the file.
+/// The times of one thread, from the switches and wakings of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Life {
     pub first_ns: u64,
@@ -57,8 +57,7 @@ struct Thread {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It was not woken so far, like main and the kernel's threads: only its time on a CPU is
-    /// known.
+    /// Never woken so far, like main and the kernel's threads. Only its time on a CPU is known.
     #[default]
     Unknown,
     Ready,
@@ -124,12 +123,12 @@ impl Trace {
         Ok(queues.into_values().collect())
     }
 
-    /// Replays the file. Returns the times of each thread that was woken before it ran, and of
-    /// all others the time on a CPU.
+    /// Replays the file. Returns the times of each thread that was woken before it ran. The other
+    /// threads have only their time on a CPU.
     ///
     /// # Errors
-    /// Two threads are on a CPU at once, or none. A thread runs that is blocked or has ended, or
-    /// is woken and is not blocked. A counter differs from the number of ready threads.
+    /// A CPU switches from a thread that it does not run. A thread runs that is not ready, or is
+    /// woken and is not blocked. A counter differs from the number of ready threads.
     pub fn lives(&self) -> Result<BTreeMap<i32, Life>> {
         let mut threads = Threads::new();
         let mut cpus: BTreeMap<u32, (i32, u64)> = BTreeMap::new();
@@ -175,7 +174,7 @@ impl Trace {
                     }
                 }
             }
-            // Only the last event of a moment counts.
+            // The counter is compared after the last event of a moment.
             if heads(&queues).all(|next| next.at > at) {
                 let is_ready = |thread: &&Thread| thread.state == State::Ready;
                 let ready = threads.values().filter(is_ready).count() as i64;
@@ -208,12 +207,16 @@ fn heads(queues: &[VecDeque<Event>]) -> impl Iterator<Item = &Event> {
     queues.iter().filter_map(VecDeque::front)
 }
 
-/// Takes the next event of all CPUs. Events of two CPUs at the same moment may be in any order
-/// that is possible, such as that one wakes a thread that gets the other.
+/// Takes the next event of all CPUs. If two CPUs have events at the same moment, the one that is
+/// possible comes first: a wake on one CPU before the switch to that thread on the other.
 fn next(queues: &mut [VecDeque<Event>], threads: &Threads) -> Option<Event> {
     let at = heads(queues).map(|event| event.at).min()?;
     let of_moment = |queue: &&mut VecDeque<Event>| queue.front().is_some_and(|e| e.at == at);
-    let fits = |queue: &VecDeque<Event>| queue.front().is_some_and(|event| event.fits(threads));
+    let fits = |queue: &VecDeque<Event>| {
+        queue
+            .front()
+            .is_some_and(|event| event.is_possible(threads))
+    };
     let mut of_moment: Vec<_> = queues.iter_mut().filter(of_moment).collect();
     // If none fits, the error names the first one.
     let chosen = of_moment.iter().position(|queue| fits(queue)).unwrap_or(0);
@@ -235,8 +238,8 @@ impl Event {
         Ok(Self { at, cpu, kind })
     }
 
-    /// Returns true if it is possible while the threads are in these states.
-    fn fits(&self, threads: &Threads) -> bool {
+    /// Returns true if the event is possible while the threads are in these states.
+    fn is_possible(&self, threads: &Threads) -> bool {
         let (pid, needed) = match self.kind {
             Kind::Waking { pid } => (pid, State::Blocked),
             Kind::Switch { next, .. } => (next, State::Ready),

@@ -1,4 +1,4 @@
-//! The tree that is tested, and what make knows of it.
+//! The tree that is under test, and the facts about it that make knows.
 
 use std::{
     env,
@@ -17,20 +17,20 @@ pub struct Project {
     pub policies: Vec<String>,
     /// The folders of the apps that print result lines for a table.
     pub apps: Vec<String>,
-    /// The architectures.
+    /// The architectures, as `ARCH=` names them.
     pub arches: Vec<String>,
-    /// The host's cargo.
+    /// The path of the host's cargo.
     pub cargo: String,
     /// Options that cargo gets behind each subcommand.
     pub options: String,
     /// Variables that the caller of `make test` may set.
     pub variables: Vec<String>,
-    /// Variables that programs must not inherit: those, and [`MAKES_OWN`].
+    /// Variables that programs must not inherit: `variables` and [`MAKES_OWN`].
     pub caller_variables: Vec<String>,
 }
 
-/// Variables that make sets itself, and that CI sets, where Cargo.lock must know all apps: the
-/// tests have apps of their own.
+/// Variables that make sets itself, and `CI`: there Cargo.lock must know all apps, and the tests add
+/// apps.
 const MAKES_OWN: &str = "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CI KVM_DEVICE";
 
 impl Project {

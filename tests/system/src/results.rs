@@ -1,4 +1,4 @@
-//! The result lines of a console, or of a file of them.
+//! The result lines in the output of a guest, or in a file.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads a console.
+    /// Reads the output of a guest.
     ///
     /// # Errors
     /// A result line cannot be read.
@@ -40,11 +40,11 @@ impl Results {
             Kind::Run => self.runs.push(RunLine::from_json(json)?),
             Kind::Trace => self.traces.push(TraceLine::from_json(json)?),
             Kind::Pbg => self.pbg.push(PbgLine::from_json(json)?),
-            Kind::Events => {} // the tool's, which makes a trace of them
+            Kind::Events => {} // schedlab makes a trace of these
             Kind::Cost => self.costs.push(CostLine::from_json(json)?),
             Kind::Wake => self.wakes.push(WakeLine::from_json(json)?),
             Kind::Coop => self.coops.push(CoopLine::from_json(json)?),
-            Kind::Conn => {} // the tool's, which makes a table of them
+            Kind::Conn => {} // schedlab makes a table of these
         }
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Results {
         Self::of(&text.replace('\r', "")).with_context(|| path.to_owned())
     }
 
-    /// Checks that exactly these phases have passed, in this order; blanks part them.
+    /// Checks that exactly these phases have passed, in this order. Blanks separate them.
     pub fn passed(&self, phases: &str) -> Result<()> {
         let passed = self.runs.iter().filter(|run| run.pass);
         let passed = Vec::from_iter(passed.map(|run| &*run.context.phase)).join(" ");
@@ -75,7 +75,7 @@ impl Results {
         }
     }
 
-    /// Returns the only line on a profile, which says that one from there was followed.
+    /// Returns the only line about a profile, which must say that one `from` there was followed.
     pub fn followed(&self, from: &str) -> Result<&Followed> {
         match &self.pbg[..] {
             [PbgLine::Followed(line)] if line.from == from => Ok(line),
@@ -83,18 +83,21 @@ impl Results {
         }
     }
 
-    /// Checks that the only line on a profile refuses one from there, for this reason.
+    /// Checks that the only line about a profile refuses one `from` there, for the reason `why`.
     pub fn refused(&self, from: &str, why: &str) -> Result<()> {
         match &self.pbg[..] {
-            [PbgLine::Refused(line)] if is_of(line, from, why) => Ok(()),
+            [PbgLine::Refused(line)] if has_refused(line, from, why) => Ok(()),
             lines => bail!("expected one from {from} to be refused: {why}; found {lines:?}"),
         }
     }
 
-    /// Checks that one profile was refused, for this reason, and another one followed after it.
+    /// Checks that a profile `from` there was refused for the reason `why`, and that another one was
+    /// followed after it.
     pub fn refused_and_replaced(&self, from: &str, why: &str) -> Result<()> {
         match &self.pbg[..] {
-            [PbgLine::Refused(line), PbgLine::Followed(_)] if is_of(line, from, why) => Ok(()),
+            [PbgLine::Refused(line), PbgLine::Followed(_)] if has_refused(line, from, why) => {
+                Ok(())
+            }
             lines => bail!(
                 "expected one from {from} to be refused: {why}, and one to be followed; found \
                  {lines:?}"
@@ -103,7 +106,8 @@ impl Results {
     }
 }
 
-fn is_of(line: &Refused, from: &str, why: &str) -> bool {
+/// Returns true if a line refuses a profile `from` there, for the reason `why`.
+fn has_refused(line: &Refused, from: &str, why: &str) -> bool {
     line.from == from && line.refused.contains(why)
 }
 
@@ -157,7 +161,7 @@ mod tests {
         });
         let (followed, refused) = (followed.to_line(), refused.to_line());
         let (f, r) = (followed.as_str(), refused.as_str());
-        // Lines, and whether they are of a followed, a refused, and a replaced profile.
+        // Lines, and whether they report a profile that is followed, refused, and replaced.
         for (lines, expected) in [
             (&[f][..], [true, false, false]),
             (&[r], [false, true, false]),

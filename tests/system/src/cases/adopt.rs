@@ -1,4 +1,4 @@
-//! ArceOS trees that are not ours adopt the library.
+//! Other ArceOS trees adopt the library.
 
 use std::{fs, path::Path};
 
@@ -11,19 +11,19 @@ use crate::{
 };
 
 pub fn cases(project: &Project) -> Vec<Case<'_>> {
-    let mut cases = vec![case("host: an ArceOS tree adopts it", adopted)];
+    let mut cases = vec![case("host: an ArceOS tree adopts it", adopt)];
     for arch in &project.arches {
         let name = format!("own tree: from an empty folder to a boot, as the page says, {arch}");
-        // All in one folder: builds of the first are there for the next.
-        cases.push(case(name, move |context| own_tree(context, arch)).holds("own tree"));
+        // All work in one folder, so that the second finds the first one's builds.
+        cases.push(case(name, move |context| follow_own_tree(context, arch)).holds("own tree"));
     }
     let name = "own tree: a policy of one's own boots, x86_64";
-    cases.push(case(name, own_policy));
+    cases.push(case(name, follow_own_policy));
     cases
 }
 
-/// A tree adopts the library as the README says, with the lock file that it had.
-fn adopted(context: &Context) -> Result<()> {
+/// Checks that a tree adopts the library as the README says, with the lock file that it had.
+fn adopt(context: &Context) -> Result<()> {
     let tree = context.file("tree")?;
     let tree = Path::new(&tree);
     fs::create_dir_all(tree.join("src"))?;
@@ -58,7 +58,7 @@ axsched = {{ path = "{}/modules/axsched" }}
 /// Returns the lock file that axstd was published with, which names the registry's axsched.
 fn lock_of_axstd(context: &Context) -> Result<String> {
     let mut json = String::new();
-    // It would be most of the log.
+    // The output would be most of the log.
     let metadata = context.cargo("metadata", "--format-version 1").quiet();
     metadata.for_each_line(|line| {
         if line.starts_with('{') {
@@ -76,7 +76,7 @@ fn lock_of_axstd(context: &Context) -> Result<String> {
 }
 
 /// Follows `docs/own-tree.md` to the letter. The page has all commands of the README's section.
-fn own_tree(context: &Context, arch: &str) -> Result<()> {
+fn follow_own_tree(context: &Context, arch: &str) -> Result<()> {
     let readme = fs::read_to_string("README.md")?;
     let page = fs::read_to_string("docs/own-tree.md")?;
     let section = readme.split_once("\n## In your own ArceOS tree\n");
@@ -93,12 +93,12 @@ fn own_tree(context: &Context, arch: &str) -> Result<()> {
         );
     }
     let folder = "target/test/own-tree";
-    boots(context, "docs/own-tree.md", folder, arch, "PBG")
+    follow(context, "docs/own-tree.md", folder, arch, "PBG")
 }
 
-/// Follows `docs/own-tree.md` with the policy that `docs/new-policy.md` chooses: its two lines of
-/// `axsched` stand in place of the page's.
-fn own_policy(context: &Context) -> Result<()> {
+/// Follows `docs/own-tree.md` with the policy that `docs/new-policy.md` chooses. That page's two
+/// lines of `axsched` replace those of `docs/own-tree.md`.
+fn follow_own_policy(context: &Context) -> Result<()> {
     let page = fs::read_to_string("docs/own-tree.md")?;
     let guide = fs::read_to_string("docs/new-policy.md")?;
     let is_choice = |line: &&str| line.starts_with("axsched = ");
@@ -125,11 +125,11 @@ fn own_policy(context: &Context) -> Result<()> {
         // The script skips the manifest where there is a configuration.
         fs::remove_file(configuration)?;
     }
-    boots(context, &own_page, folder, "x86_64", "PACE")
+    follow(context, &own_page, folder, "x86_64", "PACE")
 }
 
 /// Follows a page in a folder; its program must run to the end, under this policy.
-fn boots(context: &Context, page: &str, folder: &str, arch: &str, policy: &str) -> Result<()> {
+fn follow(context: &Context, page: &str, folder: &str, arch: &str, policy: &str) -> Result<()> {
     let call = context.program(context.project.root.join("scripts/own-tree.sh"));
     let said = call
         .args(format!("{page} {folder} {arch}"))

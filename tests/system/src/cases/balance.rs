@@ -1,12 +1,12 @@
-//! CPUs that share the work: other CPUs do it if its own CPU never gets to it, and a yield that
-//! has nothing to do with that costs as before.
+//! CPUs that share the work. Other CPUs run the tasks that wait behind one that never yields, and a
+//! yield that involves no other CPU costs as before.
 
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{ANY_ARCH, fails_with, phases, replays, results},
+    helpers::{ANY_ARCH, expect_failure, has_replay, phases, results},
     trace::life_of,
 };
 use crate::{
@@ -27,12 +27,12 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         let policies: Vec<_> = match arch == ANY_ARCH {
             true => ours().collect(),
             false => ours()
-                .filter(|policy| replays(policy))
+                .filter(|policy| has_replay(policy))
                 .take(1)
                 .chain(ours().take(1))
                 .collect(),
         };
-        let name = format!("qemu: what waits behind a task that never gives way is done, {arch}");
+        let name = format!("qemu: tasks behind one that never yields are done, {arch}");
         let check = move |context: &Context| {
             for policy in &policies {
                 let call = context.make(format!("run A=hog SMP=4 ARCH={arch} FEATURES={policy}"));
@@ -44,37 +44,38 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     }
     cases.extend([
         case(
-            "qemu: and is not if the CPUs do not share the work",
-            is_not_done,
+            "qemu: tasks behind one that never yields wait if CPUs do not share the work",
+            run_alone,
         )
         .boots("hog", ANY_ARCH),
         case(
             "qemu: a yield where several CPUs could share costs as on one, to a few instructions",
-            cheap,
+            compare_yields,
         )
         .boots("cost", ANY_ARCH),
         case(
-            "qemu: a wake while a CPU idles is one interrupt, and waits for no tick",
-            wakes,
+            "qemu: a wake while a CPU is idle sends one IPI, and waits for no tick",
+            measure_wakes,
         )
         .alone(),
         case(
             "qemu: make trace sees CPUs idle beside a ready task, and hardly if they share the work",
-            seldom_idle,
+            compare_idling,
         )
         .builds(ANY_ARCH),
     ]);
     cases
 }
 
-fn is_not_done(context: &Context) -> Result<()> {
+/// Checks that the run ends at its timeout if the CPUs do not share the work.
+fn run_alone(context: &Context) -> Result<()> {
     let call = context.make(format!("run A=hog ARCH={ANY_ARCH} FEATURES=sched_rr"));
-    fails_with(call.args("SMP=4 BALANCE=n TIMEOUT=5"), "5 s")
+    expect_failure(call.args("SMP=4 BALANCE=n TIMEOUT=5"), "5 s")
 }
 
-/// Measures in one boot before the CPUs are connected and after. The times depend on the host,
-/// but not which of the two is longer.
-fn wakes(context: &Context) -> Result<()> {
+/// Measures wakes before the CPUs are connected and after, in one boot. The times depend on the
+/// host, but the wakes after are faster on every host.
+fn measure_wakes(context: &Context) -> Result<()> {
     let call = context.make(format!("run A=wake ARCH={ANY_ARCH} FEATURES=sched_rr"));
     let found = results(call.args("SMP=2 SCALE=40"))?;
     found.passed("before after")?;
@@ -103,9 +104,9 @@ fn wakes(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Tasks that migrate are where the trace says: its reader would find one that is on two CPUs, or
-/// runs without being ready. It reads the run that `make trace` counts.
-fn seldom_idle(context: &Context) -> Result<()> {
+/// Compares the time for which CPUs are idle beside a ready task. Also checks the trace, whose
+/// reader refuses a task that is on two CPUs or runs without being ready.
+fn compare_idling(context: &Context) -> Result<()> {
     let idle = |balance: &str| -> Result<f64> {
         let call = context.make("trace A=realtime SMP=4 SCALE=10 FEATURES=sched_rr");
         let table = call.args(balance).text()?;
@@ -143,16 +144,16 @@ fn seldom_idle(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Instructions that a yield may take more, in each phase: under the policy that is closest to
-/// the limit, and under the two that are exceptions (`docs/several-cpus.md`). Each takes two
-/// images. They run on one CPU: PBG's work on several is not in it.
+/// The most instructions that sharing may add to a yield, in each phase. The policies are the one
+/// that is closest to the limit, and the two exceptions (`docs/several-cpus.md`). Each takes two
+/// images, which run on one CPU. So the work of PBG's several CPUs is not in it.
 const COUNTED: [(&str, &[f64]); 3] = [
     ("sched_sjf", &[8.0]),
     ("sched_rr", &[16.0]),
     ("sched_pbg", &[31.0, 32.0, 32.0]),
 ];
 
-fn cheap(context: &Context) -> Result<()> {
+fn compare_yields(context: &Context) -> Result<()> {
     for (policy, most) in COUNTED {
         // Returns the cost in each phase.
         let yields = |more: &str| -> Result<Vec<f64>> {

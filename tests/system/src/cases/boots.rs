@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{ANY_ARCH, fails_with, replays, selftest};
+use super::helpers::{ANY_ARCH, expect_failure, has_replay, selftest};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
@@ -18,16 +18,21 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         };
         for change in changes {
             let name = format!("qemu: a changed program, {arch}, {change}");
-            cases.push(runs(name, format!("changed-{change}"), arch, pbg.clone()));
+            cases.push(selftest_case(
+                name,
+                format!("changed-{change}"),
+                arch,
+                pbg.clone(),
+            ));
         }
         let name = format!("qemu: selftest tasks {arch} sched_pbg");
-        cases.push(runs(name, "tasks", arch, pbg));
+        cases.push(selftest_case(name, "tasks", arch, pbg));
         let name = format!("qemu: selftest clock {arch} icount");
-        cases.push(runs(name, "clock", arch, format!("ARCH={arch}")));
+        cases.push(selftest_case(name, "clock", arch, format!("ARCH={arch}")));
     }
     let mut here = |name: String, what: &str, policy: &str| {
         let variables = format!("ARCH={ANY_ARCH} FEATURES={policy}");
-        cases.push(runs(name, what, ANY_ARCH, variables));
+        cases.push(selftest_case(name, what, ANY_ARCH, variables));
     };
     here("qemu: selftest calls sched_rr".into(), "calls", "sched_rr");
     for what in [
@@ -40,38 +45,42 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         );
     }
     for policy in ["sched_fifo", "sched_coop"] {
-        let name = format!("qemu: a coroutine whose awaits are ready at once gives way, {policy}");
+        let name = format!("qemu: a coroutine whose awaits are ready at once yields, {policy}");
         here(name, "awaits", policy);
     }
-    // FIFO never preempts and RR gives all tasks the same slice: neither looks at the time that a
-    // task has had.
+    // FIFO never preempts and RR gives all tasks the same slice, so neither uses the CPU time that
+    // a task has had.
     let goes_by_time = |policy: &&String| {
-        let is_ours = policy.starts_with("sched_") && !replays(policy);
+        let is_ours = policy.starts_with("sched_") && !has_replay(policy);
         is_ours && *policy != "sched_fifo" && *policy != "sched_rr"
     };
     for policy in project.policies.iter().filter(goes_by_time) {
-        let name = format!(
-            "qemu: a job gets done beside a task that yields and a gc that spins, {policy}"
-        );
+        let name =
+            format!("qemu: a job ends beside a task that yields and a gc that spins, {policy}");
         here(name, "yielders", policy);
     }
     for policy in ["sched_rr", "sched_mlfq", "stock_cfs"] {
         let name = format!("qemu: a handle of an ended task is noticed and refused, {policy}");
         let check = move |context: &Context| {
             let call = selftest(context, "run", "handle").args(format!("FEATURES={policy}"));
-            fails_with(call, "\"pass\":false")
+            expect_failure(call, "\"pass\":false")
         };
         cases.push(case(name, check).builds(ANY_ARCH));
     }
     for policy in &project.policies {
         let name = format!("qemu: boot log {policy}");
-        cases.push(case(name, move |context| boot_log(context, policy)).builds(ANY_ARCH));
+        cases.push(case(name, move |context| check_boot_log(context, policy)).builds(ANY_ARCH));
     }
     cases
 }
 
 /// Makes a case that passes if the selftest of that name ends well.
-fn runs<'a>(name: String, what: impl Into<String>, arch: &str, variables: String) -> Case<'a> {
+fn selftest_case<'a>(
+    name: String,
+    what: impl Into<String>,
+    arch: &str,
+    variables: String,
+) -> Case<'a> {
     let what = what.into();
     let check = move |context: &Context| {
         let call = selftest(context, "run", &what).args(&variables);
@@ -80,8 +89,8 @@ fn runs<'a>(name: String, what: impl Into<String>, arch: &str, variables: String
     case(name, check).builds(arch)
 }
 
-/// ArceOS itself names the scheduler.
-fn boot_log(context: &Context, policy: &str) -> Result<()> {
+/// Checks that ArceOS's boot log names the scheduler.
+fn check_boot_log(context: &Context, policy: &str) -> Result<()> {
     let call = context.make("run A=realtime SCALE=1000 LOG=info");
     let said = call.args(format!("FEATURES={policy}")).text()?;
     let name = format!("use {} scheduler.", boot_name(policy));

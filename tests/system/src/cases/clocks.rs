@@ -4,24 +4,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::helpers::{pbg, refused, results, selftest};
+use super::helpers::{expect_refusal, pbg, results, selftest};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
 };
 
 pub fn cases(project: &Project) -> Vec<Case<'_>> {
-    let name = "qemu: a profile of one time is refused in the other";
-    let mut cases = vec![case(name, in_real_time).alone()];
+    let name = "qemu: a profile of counted time is refused in real time, and the reverse";
+    let mut cases = vec![case(name, refuse_other_time).alone()];
     for arch in &project.arches {
         let name = format!("qemu: selftest clock {arch} real");
-        cases.push(case(name, move |context| real_clock(context, arch)).alone());
+        cases.push(case(name, move |context| compare_clocks(context, arch)).alone());
     }
     cases
 }
 
-/// A profile of one time is refused in the other, on the host and by the guest.
-fn in_real_time(context: &Context) -> Result<()> {
+/// Checks that a profile of counted time is refused in real time and the reverse, on the host and
+/// by the guest.
+fn refuse_other_time(context: &Context) -> Result<()> {
     let profile = context.file("counted.pbg")?;
     let disk = context.file("disk.img")?;
     let boot = |timing| {
@@ -38,7 +39,7 @@ fn in_real_time(context: &Context) -> Result<()> {
         (real, "measured in real time, found one in counted time"),
         ("", "measured in counted time, found one in real time"),
     ] {
-        refused(build(timing), why)?;
+        expect_refusal(build(timing), why)?;
         // The account of a phase is wrong if the host takes the CPU away as the last task ends.
         let replaced = results(boot(timing)).or_else(|error| {
             if timing != real {
@@ -54,9 +55,9 @@ fn in_real_time(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// A guest's 3 s agree with the host's clock to 1 %. The best of three tries counts: a busy host
-/// is late now and then, but a wrong clock is wrong each time.
-fn real_clock(context: &Context, arch: &str) -> Result<()> {
+/// Checks that a guest's 3 s agree with the host's clock to 1 %. The best of three tries counts: a
+/// busy host delays some of them, but a wrong clock is wrong each time.
+fn compare_clocks(context: &Context, arch: &str) -> Result<()> {
     let call = |goal: &str| {
         let call = selftest(context, goal, "clock");
         call.args(format!("TIMING=real ARCH={arch}"))

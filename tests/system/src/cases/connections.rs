@@ -9,14 +9,14 @@ use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
     let name =
-        "connections: coroutines answer as many as threads, and still when those have no memory";
-    vec![case(name, coroutines_serve).boots("connections", ANY_ARCH)]
+        "connections: coroutines answer as many as threads, and more when threads have no memory";
+    vec![case(name, compare_servers).boots("connections", ANY_ARCH)]
 }
 
 /// The numbers of connections, as in the app.
 const CONNECTIONS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 1_024];
 
-fn coroutines_serve(context: &Context) -> Result<()> {
+fn compare_servers(context: &Context) -> Result<()> {
     let file = context.file("connections.csv")?;
     let call = context.make(format!("cost A=connections SCALE=50 ARCH={ANY_ARCH}"));
     let said = call

@@ -4,18 +4,18 @@ use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{ANY_ARCH, exits, fails_with, last_line, pbg, selftest};
+use super::helpers::{ANY_ARCH, expect_failure, expect_status, last_line, pbg, selftest};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
 };
 
 pub fn cases() -> Vec<Case<'static>> {
-    let damaged = case(
-        "make: run fails if a profile arrives damaged",
-        damaged_console,
+    let damaged = case("make: run fails if a profile arrives damaged", save_damaged);
+    let fits = case(
+        "make: an image that does not fit into MEM",
+        refuse_large_image,
     );
-    let fits = case("make: an image that does not fit into MEM", fits);
     let mut cases = vec![damaged.boots("realtime", ANY_ARCH), fits.builds(ANY_ARCH)];
     for (what, fault, limit, text) in [
         ("the guest panics", "panic", "", "panicked at"),
@@ -28,15 +28,16 @@ pub fn cases() -> Vec<Case<'static>> {
         ),
     ] {
         let name = format!("make: run fails if {what}");
-        let check =
-            move |context: &Context| fails_with(selftest(context, "run", fault).args(limit), text);
+        let check = move |context: &Context| {
+            expect_failure(selftest(context, "run", fault).args(limit), text)
+        };
         cases.push(case(name, check).boots(&format!("selftest {fault}"), ANY_ARCH));
     }
     cases
 }
 
-/// A damaged profile gets one line, and the run fails.
-fn damaged_console(context: &Context) -> Result<()> {
+/// Checks that a damaged profile gets one line, and that the run fails.
+fn save_damaged(context: &Context) -> Result<()> {
     pbg(context, "realtime").args("SCALE=100").text()?;
     let log = format!("target/logs/realtime-{ANY_ARCH}-sched_pbg-scale100.log");
     let damaged = context.file("damaged.console")?;
@@ -53,7 +54,7 @@ fn damaged_console(context: &Context) -> Result<()> {
         .env("NEXT", "")
         .env("PBG_SAVE", save)
         .output()?;
-    exits(&output, 1)?;
+    expect_status(&output, 1)?;
     let last = last_line(&output.text);
     ensure!(
         last.starts_with("run: no profile saved: ")
@@ -75,8 +76,8 @@ fn damage(console: &[u8]) -> Vec<u8> {
     damaged
 }
 
-/// An image that is larger than MEM is refused before it boots.
-fn fits(context: &Context) -> Result<()> {
+/// Checks that an image that is larger than MEM is refused before it boots.
+fn refuse_large_image(context: &Context) -> Result<()> {
     context.make("build A=realtime").text()?;
     let image = format!("target/images/realtime-{ANY_ARCH}");
     let config = format!("target/kernel/{ANY_ARCH}-smp1/axconfig.toml");

@@ -1,4 +1,4 @@
-//! Coroutines' cost beside that of threads.
+//! The cost of coroutines, compared with that of threads.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -7,11 +7,11 @@ use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
     let name = "qemu: coroutines switch, wake and take memory as promised";
-    vec![case(name, keeps_limits).boots("coop-cost", ANY_ARCH)]
+    vec![case(name, check_limits).boots("coop-cost", ANY_ARCH)]
 }
 
-/// Every figure is there, and those with a limit keep it.
-fn keeps_limits(context: &Context) -> Result<()> {
+/// Checks that every figure is there, and that those with a limit keep it.
+fn check_limits(context: &Context) -> Result<()> {
     let call = context.make("run A=apps/coop/coop-cost FEATURES=stock_fifo SCALE=64");
     let found = results(call.args(format!("ARCH={ANY_ARCH}")))?;
     found.passed("run")?;

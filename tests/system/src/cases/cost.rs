@@ -14,25 +14,25 @@ use crate::{
 pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
     let on_arch = |arch: &'a String| {
         let name = format!("qemu: a replayed yield without preemption, {arch}, 3/4 of stock FIFO");
-        case(name, move |context| cheap_yields(context, arch)).boots("cost", arch)
+        case(name, move |context| compare_with_stock(context, arch)).boots("cost", arch)
     };
     let mut cases: Vec<_> = project.arches.iter().map(on_arch).collect();
     let gate_name = format!("qemu: the cost gate, every policy, {ANY_ARCH}");
     let here = [
-        case("qemu: make cost, sched_pbg", cost_table),
-        case(gate_name, gate),
+        case("qemu: make cost, sched_pbg", check_table),
+        case(gate_name, run_gate),
         case(
             "qemu: the cost gate fails if a yield costs an instruction more",
-            gate_is_red,
+            fail_gate,
         ),
     ];
     cases.extend(here.map(|case| case.boots("cost", ANY_ARCH)));
     cases
 }
 
-/// The table of `make cost` has a row for each phase of PBG and a figure for each number of
-/// tasks. A yield that keeps the CPU is cheaper than one that switches.
-fn cost_table(context: &Context) -> Result<()> {
+/// Checks that the table of `make cost` has a row for each phase of PBG and a figure for each number
+/// of tasks. A yield that keeps the CPU must be cheaper than one that switches.
+fn check_table(context: &Context) -> Result<()> {
     let call = context.make(format!("cost FEATURES=sched_pbg SCALE=100 ARCH={ANY_ARCH}"));
     let said = call.text()?;
     let rows: Vec<Vec<_>> = said
@@ -55,15 +55,16 @@ fn cost_table(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// No yield costs more than the committed figures say.
-fn gate(context: &Context) -> Result<()> {
+/// Checks that no yield costs more than the committed figures say.
+fn run_gate(context: &Context) -> Result<()> {
     let call = context.make(format!("cost LAB=--gate ARCH={ANY_ARCH}"));
     call.text().map(drop)
 }
 
-/// The gate fails if FIFO's yield costs an instruction more than a file of figures says.
-fn gate_is_red(context: &Context) -> Result<()> {
-    // The file is made by this compiler: committed figures of another cannot be updated in part.
+/// Checks that the gate fails if FIFO's yield costs an instruction more than a file of figures says.
+fn fail_gate(context: &Context) -> Result<()> {
+    // This compiler makes the file. The committed figures may be another compiler's, and these
+    // cannot be updated in part.
     let copy = context.file("gate.csv")?;
     let gate = |more: &str| {
         let call = context.make(format!("cost FEATURES=sched_fifo ARCH={ANY_ARCH}"));
@@ -96,9 +97,9 @@ fn gate_is_red(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Without preemption, which stock FIFO does not have either, a yield of a replay costs at most
-/// three quarters of stock FIFO's, with 4 tasks and with 4,096.
-fn cheap_yields(context: &Context, arch: &str) -> Result<()> {
+/// Checks that a replay's yield costs at most three quarters of stock FIFO's, with 4 tasks and with
+/// 4,096. Neither preempts.
+fn compare_with_stock(context: &Context, arch: &str) -> Result<()> {
     let of =
         |policy: &str| results(context.make(format!("run A=cost ARCH={arch} FEATURES={policy}")));
     let (stock, ours) = (of("stock_fifo")?, of("sched_pbg_coop")?);

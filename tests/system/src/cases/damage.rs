@@ -1,5 +1,5 @@
-//! Unusable profiles: on the disk each is refused with the reason, the program runs, and a good
-//! one is there the next time.
+//! Boots with unusable profiles. On the disk each is refused with the reason, the program runs, and
+//! the next boot finds a good one.
 
 use std::{fs, fs::File, io::Read, os::unix::fs::FileExt, path::Path};
 
@@ -11,10 +11,10 @@ use crate::{
     results::Results,
 };
 
-/// Makes an unusable profile of a good one.
+/// Makes an unusable profile from a good one.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
-/// Names of the profile, the damage, and the reason that is said.
+/// The name of each unusable profile, its damage, and the reason that the guest prints.
 const ON_DISK: [(&str, Damage, &str); 9] = [
     (
         "a truncated profile",
@@ -57,15 +57,15 @@ const CHECKSUM: &str = "damaged: expected the checksum";
 pub fn cases() -> Vec<Case<'static>> {
     let on_disk = ON_DISK.map(|(name, damage, reason)| {
         let name = format!("qemu: {name} is refused and replaced");
-        let check = move |context: &Context| damaged(context, damage, reason);
+        let check = move |context: &Context| boot_with(context, damage, reason);
         case(name, check).boots("realtime with a disk", ANY_ARCH)
     });
     let name = "qemu: a damaged profile in the image is refused";
-    let in_image = case(name, damaged_in_image).boots("realtime", ANY_ARCH);
+    let in_image = case(name, damage_image).boots("realtime", ANY_ARCH);
     on_disk.into_iter().chain([in_image]).collect()
 }
 
-/// Changes bytes at a place that docs/profile-format.md names, and makes the checksum right.
+/// Changes bytes at an offset of docs/profile-format.md, and corrects the checksum.
 pub fn resealed(good: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut changed = good[..good.len() - 4].to_vec();
     changed[at..at + bytes.len()].copy_from_slice(bytes);
@@ -87,7 +87,7 @@ fn noise() -> Vec<u8> {
     bytes
 }
 
-fn damaged(context: &Context, damage: Damage, reason: &str) -> Result<()> {
+fn boot_with(context: &Context, damage: Damage, reason: &str) -> Result<()> {
     let image = context.file("disk.img")?;
     let boot = || pbg(context, "realtime").args(format!("SCALE=100 BLK=y DISK={image}"));
     let (good, bad) = (context.file("good.pbg")?, context.file("bad.pbg")?);
@@ -110,10 +110,10 @@ fn damaged(context: &Context, damage: Damage, reason: &str) -> Result<()> {
     check.output().map(drop)
 }
 
-/// Make refuses an unusable profile. If one replaces a good one in an image all the same, the
-/// guest refuses it with the reason, and the program runs. (The damage must leave the checksum:
-/// the compiler knows the good one's.)
-fn damaged_in_image(context: &Context) -> Result<()> {
+/// Checks that make refuses an unusable profile. If one replaces a good one in an image, the guest
+/// refuses it with the reason, and the program runs. (The damage must not change the stored
+/// checksum, because the compiler knows the good one's.)
+fn damage_image(context: &Context) -> Result<()> {
     let good = context.project.root.join(context.file("good.pbg")?);
     let good = good.to_str().context("a path that is no text")?;
     let save = pbg(context, "realtime").args("SCALE=100");
@@ -139,7 +139,7 @@ fn damaged_in_image(context: &Context) -> Result<()> {
     results.refused("image", CHECKSUM)
 }
 
-/// Overwrites the place of a file that begins with these bytes.
+/// Overwrites a file with `bytes`, from the first place on where it has `begin`.
 fn replace(file: &Path, begin: &[u8], bytes: &[u8]) -> Result<()> {
     let found = fs::read(file)?;
     let mut windows = found.windows(begin.len());
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn place_that_begins_so_is_overwritten() {
+    fn bytes_are_replaced_from_the_given_beginning_on() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("image");
         fs::write(&file, b"..abc.abcdef..").unwrap();

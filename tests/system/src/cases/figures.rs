@@ -14,39 +14,39 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     for arch in &project.arches {
         for policy in ["sched_cfs", "sched_rr"] {
             let name = format!("qemu: unequal {arch} {policy}, full scale, Jain's index >= 0.98");
-            let check = move |context: &Context| shares_the_cpu(context, arch, policy);
+            let check = move |context: &Context| check_jain(context, arch, policy);
             cases.push(case(name, check).builds(arch));
         }
         let name = format!("qemu: unequal {arch} sched_fifo, full scale, equal groups");
-        let check = move |context: &Context| equal_groups(context, arch);
+        let check = move |context: &Context| check_groups(context, arch);
         cases.push(case(name, check).builds(arch));
         let name = format!("qemu: realtime {arch} sched_pbg, full scale, 2 % of the bound");
-        let check = move |context: &Context| near_the_bound(context, arch);
+        let check = move |context: &Context| check_bound(context, arch);
         cases.push(case(name, check).builds(arch));
     }
     for policy in ["sched_mlfq", "stock_cfs"] {
         let name =
             format!("qemu: figures do not depend on what else is in the image, realtime {policy}");
-        let check = move |context: &Context| same_figures(context, policy);
+        let check = move |context: &Context| compare_images(context, policy);
         cases.push(case(name, check).builds(ANY_ARCH));
     }
     cases
 }
 
-/// Runs at full scale, as the window is less than a tick long otherwise.
-fn full_scale(context: &Context, app: &str, arch: &str, policy: &str) -> Result<Results> {
+/// Runs at full scale, because otherwise the window is shorter than a tick.
+fn run_in_full(context: &Context, app: &str, arch: &str, policy: &str) -> Result<Results> {
     results(context.make(format!("run A={app} ARCH={arch} FEATURES={policy}")))
 }
 
-fn shares_the_cpu(context: &Context, arch: &str, policy: &str) -> Result<()> {
-    let results = full_scale(context, "unequal", arch, policy)?;
+fn check_jain(context: &Context, arch: &str, policy: &str) -> Result<()> {
+    let results = run_in_full(context, "unequal", arch, policy)?;
     let jain = results.phase("run")?.jain;
     ensure!((0.98..=1.0).contains(&jain), "Jain's index is {jain}");
     Ok(())
 }
 
-fn equal_groups(context: &Context, arch: &str) -> Result<()> {
-    let results = full_scale(context, "unequal", arch, "sched_fifo")?;
+fn check_groups(context: &Context, arch: &str) -> Result<()> {
+    let results = run_in_full(context, "unequal", arch, "sched_fifo")?;
     let tasks = results.tasks.iter();
     let groups = tasks.filter(|task| task.context.phase == "run");
     let groups: Option<Vec<_>> = groups.map(|task| task.groups).collect();
@@ -59,10 +59,9 @@ fn equal_groups(context: &Context, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// PBG's replay is within 2 % of the best average turnaround there is, with next to no context
-/// switches.
-fn near_the_bound(context: &Context, arch: &str) -> Result<()> {
-    let results = full_scale(context, "realtime", arch, "sched_pbg")?;
+/// Checks that PBG's replay is within 2 % of the SRPT bound, with fewer than 1,000 context switches.
+fn check_bound(context: &Context, arch: &str) -> Result<()> {
+    let results = run_in_full(context, "realtime", arch, "sched_pbg")?;
     let replay = results.phase("replay")?;
     let (average, bound) = (replay.avg_turnaround_ns, replay.srpt_bound_ns);
     ensure!(average * 100 <= bound * 102, "{average} ns of {bound}");
@@ -71,10 +70,10 @@ fn near_the_bound(context: &Context, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// A cell's figures depend on the policy and the workload, not on what else is in the image, as
-/// each phase starts at the same phase of the timer tick. With one more feature, which is not
-/// used, the average turnaround is the same to 0.1 %; at another phase it is not.
-fn same_figures(context: &Context, policy: &str) -> Result<()> {
+/// Checks that a cell's figures do not depend on what else is in the image. Each run starts at the
+/// same phase of the timer tick, so with an unused feature the average turnaround is the same to
+/// 0.1 %. At another phase of the tick it is not.
+fn compare_images(context: &Context, policy: &str) -> Result<()> {
     let average = |features: &str, tick_phase: u16| -> Result<u64> {
         let call = context.make("run A=realtime SCALE=10");
         let call = call.args(format!("FEATURES={features} TICK_PHASE={tick_phase}"));
@@ -92,7 +91,7 @@ fn same_figures(context: &Context, policy: &str) -> Result<()> {
     ));
     ensure!(
         near(at_tick[0], at_tick[1], 1000) && near(between[0], between[1], 1000),
-        "they depend on it"
+        "an unused feature changes the average"
     );
     ensure!(
         !near(at_tick[0], between[0], 1000),

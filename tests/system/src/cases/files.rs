@@ -1,5 +1,5 @@
-//! Files as futures, on a FAT32 disk: apps/coop/files, which checks what it reads, and how long
-//! an urgent operation waits.
+//! Files as futures, on a FAT32 disk. The app apps/coop/files checks what it reads, and how long an
+//! urgent operation waits.
 
 use anyhow::{Result, ensure};
 
@@ -9,10 +9,10 @@ use crate::frame::{Case, Context, case};
 pub fn cases() -> Vec<Case<'static>> {
     let name =
         "qemu: coroutines and a thread write and read files, an urgent one waits for one other";
-    vec![case(name, writes_and_reads).boots("files with a disk", ANY_ARCH)]
+    vec![case(name, write_and_read).boots("files with a disk", ANY_ARCH)]
 }
 
-fn writes_and_reads(context: &Context) -> Result<()> {
+fn write_and_read(context: &Context) -> Result<()> {
     let disk = context.file("disk.img")?;
     let call = context.make(format!("run A=apps/coop/files ARCH={ANY_ARCH}"));
     let said = call

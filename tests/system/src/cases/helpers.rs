@@ -29,23 +29,24 @@ pub fn results(call: Call) -> Result<Results> {
 }
 
 /// Returns true if a policy measures in one phase and replays in the next.
-pub fn replays(policy: &str) -> bool {
+pub fn has_replay(policy: &str) -> bool {
     policy.starts_with("sched_pbg")
 }
 
 /// Returns the phases that an app has under a policy.
 pub fn phases(policy: &str) -> &'static str {
-    if replays(policy) {
+    if has_replay(policy) {
         "measure replay"
     } else {
         "run"
     }
 }
 
-/// Checks that a call fails, and that its last line but make's is the runner's, with this text.
-pub fn fails_with(call: Call, text: &str) -> Result<()> {
+/// Checks that a call fails, and that its last line is the runner's and has this text. Lines of
+/// make do not count.
+pub fn expect_failure(call: Call, text: &str) -> Result<()> {
     let output = call.failure()?;
-    let last = but_makes(&output).last().unwrap_or_default();
+    let last = program_lines(&output).last().unwrap_or_default();
     ensure!(
         last.starts_with("run: ") && last.contains(text),
         "expected `run: … {text} …`, found `{last}`"
@@ -54,7 +55,7 @@ pub fn fails_with(call: Call, text: &str) -> Result<()> {
 }
 
 /// Checks that a call fails with one line, which has this text and says what is allowed.
-pub fn refused(call: Call, text: &str) -> Result<()> {
+pub fn expect_refusal(call: Call, text: &str) -> Result<()> {
     let output = call.failure()?;
     ensure!(output.lines().count() == 1, "expected one line");
     ensure!(output.contains(text), "expected `{text}`");
@@ -63,7 +64,7 @@ pub fn refused(call: Call, text: &str) -> Result<()> {
 }
 
 /// Returns the lines of an output that are not make's own.
-pub fn but_makes(output: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub fn program_lines(output: &str) -> impl DoubleEndedIterator<Item = &str> {
     output.lines().filter(|line| !line.starts_with("make: "))
 }
 
@@ -73,7 +74,7 @@ pub fn last_line(output: &str) -> &str {
 }
 
 /// Checks the exit status of a failed call.
-pub fn exits(output: &Output, status: i32) -> Result<()> {
+pub fn expect_status(output: &Output, status: i32) -> Result<()> {
     ensure!(
         output.status.code() == Some(status),
         "expected exit status {status}, found {}",
@@ -82,9 +83,9 @@ pub fn exits(output: &Output, status: i32) -> Result<()> {
     Ok(())
 }
 
-/// Makes a folder with all commands of this machine but those that `is_missing`. Returns a
-/// `PATH` of that folder and cargo's.
-pub fn commands_without(folder: &str, is_missing: impl Fn(&str) -> bool) -> Result<String> {
+/// Links all commands of this machine into a folder, except those that `is_missing` names. Returns
+/// a `PATH` of that folder and cargo's.
+pub fn link_commands_without(folder: &str, is_missing: impl Fn(&str) -> bool) -> Result<String> {
     let folder = Path::new(folder);
     fs::create_dir_all(folder)?;
     for from in ["/usr/bin", "/bin"] {

@@ -35,7 +35,7 @@ const SUITES: [(&str, &str); 14] = [
         "schedlab -p pbg-save -p sched-bench --profile tool",
     ),
     (
-        "tests/system, what runs the tests; prose",
+        "system-tests, process-groups, prose",
         "system-tests -p process-groups -p prose --profile tool",
     ),
 ];
@@ -43,7 +43,7 @@ const SUITES: [(&str, &str); 14] = [
 pub fn cases() -> Vec<Case<'static>> {
     let suites = SUITES.map(|(name, words)| suite(name, words));
     let others = [
-        case("host: a policy of one's own conforms", own_policy).holds(HOST_CARGO),
+        case("host: a policy of one's own conforms", test_own_policy).holds(HOST_CARGO),
         case("host: documentation of every crate", |context| {
             context.program("scripts/doc.sh").text().map(drop)
         })
@@ -54,11 +54,15 @@ pub fn cases() -> Vec<Case<'static>> {
         ),
         case(
             "host: docs/your-program.md quotes the template",
-            |context| quotes(context, "rust", Path::new("scripts/template/plain/main.rs")),
+            |context| check_quotes(context, "rust", Path::new("scripts/template/plain/main.rs")),
         ),
-        case("host: what CPUs touch without a lock", interleavings).holds(HOST_CARGO),
-        case("host: two policies do not compile", two_policies).holds(HOST_CARGO),
-        case("host: axtask uses the local axsched", local_shim),
+        case(
+            "host: interleavings of what CPUs share without a lock",
+            explore,
+        )
+        .holds(HOST_CARGO),
+        case("host: two policies do not compile", refuse_two_policies).holds(HOST_CARGO),
+        case("host: axtask uses the local axsched", check_shim),
     ];
     suites.into_iter().chain(others).collect()
 }
@@ -66,7 +70,7 @@ pub fn cases() -> Vec<Case<'static>> {
 /// The resource of cases that build for the host: two builds wait for each other.
 pub const HOST_CARGO: &str = "cargo of the host";
 
-/// Makes the case of a package's tests, each of which counts.
+/// Makes the case of a package's tests. It counts each of them.
 fn suite<'a>(name: &str, words: impl Into<String>) -> Case<'a> {
     let words = words.into();
     let check = move |context: &Context| {
@@ -76,13 +80,13 @@ fn suite<'a>(name: &str, words: impl Into<String>) -> Case<'a> {
     case(format!("host: {name}"), check).holds(HOST_CARGO)
 }
 
-/// Makes the case of the tests of an app of the user's own.
+/// Makes the case of the tests of a user's own app.
 pub fn own_suite<'a>(app: &str) -> Case<'a> {
     suite(app, app)
 }
 
 /// Tests the example of docs/new-policy.md, which has a workspace and a lock file of its own.
-fn own_policy(context: &Context) -> Result<()> {
+fn test_own_policy(context: &Context) -> Result<()> {
     let call = context.program(&context.project.cargo);
     let said = call
         .args("test --locked --workspace --manifest-path examples/pace/Cargo.toml")
@@ -101,7 +105,7 @@ fn count_tests(context: &Context, said: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the sum over all programs of tests.
+/// Returns the number of tests that passed, over all programs of an output.
 fn tests_passed(said: &str) -> usize {
     let passed = |line: &str| {
         let counts = line.strip_prefix("test result: ok. ")?;
@@ -112,7 +116,7 @@ fn tests_passed(said: &str) -> usize {
 
 /// Checks that the blocks of docs/your-program.md in a language, from its second half on, are
 /// lines of the file.
-pub fn quotes(context: &Context, language: &str, file: &Path) -> Result<()> {
+pub fn check_quotes(context: &Context, language: &str, file: &Path) -> Result<()> {
     let page = fs::read_to_string("docs/your-program.md")?;
     let second = page.find("\n## An ordinary").context("no second half")?;
     let text = fs::read_to_string(file)?;
@@ -125,7 +129,7 @@ pub fn quotes(context: &Context, language: &str, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the lines, but empty ones, of a page's blocks in these languages.
+/// Returns the lines of a page's blocks in these languages, without empty ones.
 pub fn blocks(page: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut of = None;
@@ -142,7 +146,7 @@ pub fn blocks(page: &str, is_meant: impl Fn(&str) -> bool) -> Vec<&str> {
 
 /// Explores every order of up to three preemptions, a small part of what `make interleavings`
 /// explores without that bound. Each scenario counts.
-fn interleavings(context: &Context) -> Result<()> {
+fn explore(context: &Context) -> Result<()> {
     let call = context.make("interleavings");
     let said = call.env("LOOM_MAX_PREEMPTIONS", "3").text()?;
     let is_scenario = |line: &&str| line.ends_with(" executions");
@@ -152,8 +156,8 @@ fn interleavings(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The library refuses two policies, and names both.
-fn two_policies(context: &Context) -> Result<()> {
+/// Checks that the library refuses two policies, and names both.
+fn refuse_two_policies(context: &Context) -> Result<()> {
     let both = "-p axsched-ext --features sched_fifo,sched_rr";
     let said = context.cargo("check", both).failure()?;
     let names_both = |line: &str| {
@@ -166,8 +170,8 @@ fn two_policies(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// axtask depends on our axsched, not on the registry's.
-fn local_shim(context: &Context) -> Result<()> {
+/// Checks that axtask depends on our axsched, not on the registry's.
+fn check_shim(context: &Context) -> Result<()> {
     let words = "-p axtask --depth 1 --edges normal --target x86_64-unknown-none";
     let tree = context.cargo("tree", words).text()?;
     let is_local = |line: &str| line.contains(" axsched v") && line.contains("modules/axsched)");

@@ -1,5 +1,5 @@
 //! The HTTP servers of apps/coop and real clients: many at once, slow and broken ones among them.
-//! The load is small here; `make serve` with options does it in full.
+//! The load is small here; `make serve` has options for the full load.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -18,12 +18,15 @@ pub fn cases() -> Vec<Case<'static>> {
         ("http", "sched_rr", 4),
         ("http-threads", "sched_rr", 1),
     ];
-    let serves = servers.map(|(app, policy, cpus)| {
+    let served = servers.map(|(app, policy, cpus)| {
         let name = format!("qemu: {app} under {policy} with {cpus} CPU serves 50 clients");
-        case(name, move |context| serves(context, app, policy, cpus)).builds(ANY_ARCH)
+        case(name, move |context| {
+            serve_clients(context, app, policy, cpus)
+        })
+        .builds(ANY_ARCH)
     });
-    let port = case("make: serve says that the port is taken", port_taken).boots("http", ANY_ARCH);
-    serves.into_iter().chain([port]).collect()
+    let port = case("make: serve says that the port is taken", refuse_port).boots("http", ANY_ARCH);
+    served.into_iter().chain([port]).collect()
 }
 
 /// Listens at a port that was free.
@@ -33,8 +36,8 @@ fn listen() -> Result<(TcpListener, u16)> {
     Ok((listener, port))
 }
 
-fn serves(context: &Context, app: &str, policy: &str, cpus: u32) -> Result<()> {
-    let (_, port) = listen()?; // it is free again, a moment later
+fn serve_clients(context: &Context, app: &str, policy: &str, cpus: u32) -> Result<()> {
+    let (_, port) = listen()?; // the listener is dropped, so the port is free again
     let call = context.make(format!("serve A=apps/coop/{app} PORT={port}"));
     let call = call
         .args(format!("FEATURES={policy} SMP={cpus}"))
@@ -55,7 +58,7 @@ fn serves(context: &Context, app: &str, policy: &str, cpus: u32) -> Result<()> {
     Ok(())
 }
 
-fn port_taken(context: &Context) -> Result<()> {
+fn refuse_port(context: &Context) -> Result<()> {
     let (_listener, port) = listen()?;
     let build = context.make("build A=apps/coop/http TIMING=real");
     build.text()?;

@@ -1,5 +1,5 @@
-//! A folder under `apps/` joins in a copy of this tree: built, run, in the matrix; and leaves
-//! no trace when it goes.
+//! Adds a folder under `apps/` to a copy of this tree. It is built, run and part of the matrix, and
+//! leaves no trace when it is removed.
 
 mod copy;
 
@@ -8,8 +8,8 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{refused, results},
-    host::quotes,
+    helpers::{expect_refusal, results},
+    host::check_quotes,
 };
 use crate::{
     frame::{Case, Context, case},
@@ -20,22 +20,22 @@ use copy::Copy;
 pub fn cases() -> Vec<Case<'static>> {
     let hello = case(
         "qemu: a folder under apps/ joins, and leaves no trace",
-        joins,
+        add_hello,
     );
     let echo = case(
-        "qemu: so does an ordinary program, which joins in what needs no result lines",
-        joins_plain,
+        "qemu: an ordinary program under apps/ joins where no result lines are needed",
+        add_echo,
     );
     // Alone, as they copy what the others build.
     vec![hello.alone(), echo.alone()]
 }
 
-fn joins(context: &Context) -> Result<()> {
+fn add_hello(context: &Context) -> Result<()> {
     let tree = Copy::new(context)?;
-    half_made(&tree)?;
-    a_key_more(&tree)?;
+    refuse_half_made(&tree)?;
+    notice_older_manifest(&tree)?;
     tree.make("new A=apps/mine/hello").text()?;
-    ensure!(tree.lines_of("hello")? < 60, "the template is long");
+    ensure!(tree.count_lines("hello")? < 60, "the template is long");
     let run = tree.make("run A=apps/mine/hello FEATURES=sched_pbg");
     let said = run.text()?;
     let copies = "Cargo.lock does not know apps/mine/hello: bringing a copy up to date";
@@ -44,25 +44,25 @@ fn joins(context: &Context) -> Result<()> {
         Results::of(&said)?.phase("replay")?.pass,
         "the replay has not passed"
     );
-    tree.is_linted("hello")?;
-    unused_results(&tree)?;
+    tree.check_lint("hello")?;
+    compare_unused_results(&tree)?;
     let matrix = tree.make("matrix A=hello ARCH=x86_64 FEATURES=sched_cfs,stock_rr");
     let said = matrix.text()?;
     let is_done = |line: &str| line.contains("2 cells: 2 run, ") && line.contains(" 0 failed");
     ensure!(said.lines().any(is_done), "expected two cells to run");
-    tree.is_tested("hello")?;
+    tree.check_tests("hello")?;
     let build = tree.make("build A=apps/mine/hello").env("CI", "y");
     let said = build.failure()?;
     ensure!(said.contains("in CI it must"), "expected what CI must do");
     fs::remove_dir_all(tree.path("apps/mine"))?;
-    tree.is_unchanged()?;
+    tree.check_unchanged()?;
     tree.make("build A=realtime").text()?;
-    tree.is_unchanged()
+    tree.check_unchanged()
 }
 
-/// A folder that is half an app is named in one line, before cargo is asked.
-fn half_made(tree: &Copy) -> Result<()> {
-    let refuses = |text: &str| refused(tree.program("scripts/workspace.sh"), text);
+/// Checks that a folder that is half an app is named in one line, before cargo is called.
+fn refuse_half_made(tree: &Copy) -> Result<()> {
+    let refuses = |text: &str| expect_refusal(tree.program("scripts/workspace.sh"), text);
     let half = tree.path("apps/mine/half");
     fs::create_dir_all(&half)?;
     refuses("apps/mine/half: no Cargo.toml")?;
@@ -79,8 +79,8 @@ fn half_made(tree: &Copy) -> Result<()> {
     refuses("both are called yield")
 }
 
-/// A manifest gets one more dependency, and then loses it with the file's time unchanged.
-fn a_key_more(tree: &Copy) -> Result<()> {
+/// Checks that a manifest is read again when it loses a dependency and its file's time is older.
+fn notice_older_manifest(tree: &Copy) -> Result<()> {
     let half = tree.path("apps/mine/half");
     let manifest = half.join("Cargo.toml");
     let text = fs::read_to_string(&manifest)?;
@@ -114,9 +114,9 @@ fn a_key_more(tree: &Copy) -> Result<()> {
     Ok(fs::remove_dir_all(half)?)
 }
 
-/// A program that does not use its results does the same work. The compiler's answer to that is a
-/// warning, and nothing at all to `let _`.
-fn unused_results(tree: &Copy) -> Result<()> {
+/// Checks that a program that does not use its results does the same work. The compiler warns of an
+/// unused result, but not of `let _`.
+fn compare_unused_results(tree: &Copy) -> Result<()> {
     let work = || -> Result<u64> {
         let results = results(tree.make("run A=hello FEATURES=sched_rr"))?;
         results.phase("run")?.tasks_run_ns.context("no account")
@@ -140,14 +140,14 @@ fn unused_results(tree: &Copy) -> Result<()> {
     Ok(())
 }
 
-/// A program without the helpers joins as well. It runs faster by its plan, and goals that need
-/// its result lines refuse it.
-fn joins_plain(context: &Context) -> Result<()> {
+/// Adds a program without the helpers. It runs faster by its plan, and goals that need its result
+/// lines refuse it.
+fn add_echo(context: &Context) -> Result<()> {
     let tree = Copy::new(context)?;
     tree.make("new A=apps/mine/echo LAB=--plain").text()?;
     let manifest = tree.path("apps/mine/echo/Cargo.toml");
-    quotes(context, "toml", &manifest)?;
-    ensure!(tree.lines_of("echo")? < 95, "the template is long");
+    check_quotes(context, "toml", &manifest)?;
+    ensure!(tree.count_lines("echo")? < 95, "the template is long");
     let said = tree.make("run A=echo FEATURES=sched_pbg").text()?;
     let (measured, replayed) = said.lines().find_map(averages).context("no averages")?;
     context.say(format_args!("{replayed} of {measured} ms"));
@@ -155,14 +155,14 @@ fn joins_plain(context: &Context) -> Result<()> {
         0 < replayed && replayed * 10 <= measured * 9,
         "{replayed} of {measured} ms"
     );
-    follows_its_plan(&said)?;
-    tree.is_tested("echo")?;
-    tree.is_linted("echo")?;
+    check_status(&said)?;
+    tree.check_tests("echo")?;
+    tree.check_lint("echo")?;
     let lists = tree.make("lab-list").text()?;
     let apps = lists.lines().find(|line| line.starts_with("apps "));
     let apps = apps.context("no apps")?;
     ensure!(!apps.contains("echo"), "the lab knows it");
-    let refuses = |words: &str, text| refused(tree.make(format!("-n {words}")), text);
+    let refuses = |words: &str, text| expect_refusal(tree.make(format!("-n {words}")), text);
     let no_rows = "apps/mine/echo does without sched-tests-common";
     refuses("matrix A=realtime,echo", no_rows)?;
     refuses("trace A=apps/mine/echo", no_rows)?;
@@ -173,7 +173,7 @@ fn joins_plain(context: &Context) -> Result<()> {
     fs::write(&manifest, lines.join("\n") + "\n")?;
     refuses("run A=echo FEATURES=sched_sjf", "has no feature sched_sjf")?;
     fs::remove_dir_all(tree.path("apps/mine"))?;
-    tree.is_unchanged()
+    tree.check_unchanged()
 }
 
 /// Returns the whole milliseconds of `done after 9.4ms on average; by the plan, after 5.1ms`.
@@ -185,8 +185,8 @@ fn averages(line: &str) -> Option<(u64, u64)> {
     Some((whole(measured)?, whole(replayed)?))
 }
 
-/// Checks the status of PBG that the program prints.
-fn follows_its_plan(said: &str) -> Result<()> {
+/// Checks the status of PBG that the program prints: all tasks followed the plan.
+fn check_status(said: &str) -> Result<()> {
     let json = said.lines().find_map(|line| line.strip_prefix("PBG says "));
     let status: serde_json::Value = serde_json::from_str(json.context("PBG says nothing")?)?;
     let found = ["planned", "matched", "diverged", "dropped", "behind"].map(|key| &status[key]);

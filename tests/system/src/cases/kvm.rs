@@ -4,24 +4,24 @@ use std::{env::consts, fs, os::unix::fs::PermissionsExt};
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{exits, last_line, refused};
+use super::helpers::{expect_refusal, expect_status, last_line};
 use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
     vec![
-        case("make: no KVM is said at once", without_kvm),
-        case("make: a guest that is silent under KVM", silent_kvm),
+        case("make: a machine without KVM is told at once", refuse_kvm),
+        case("make: a guest that is silent under KVM", explain_silence),
     ]
 }
 
-/// `ACCEL=y` is refused on a machine without KVM, and on one whose KVM the user may not use.
-fn without_kvm(context: &Context) -> Result<()> {
+/// Checks that `ACCEL=y` is refused on a machine without KVM, and where the user may not use KVM.
+fn refuse_kvm(context: &Context) -> Result<()> {
     let with = |device: &str| {
         let call = context.make("-n run TIMING=real ACCEL=y");
         call.args(format!("ARCH={}", consts::ARCH))
             .env("KVM_DEVICE", device)
     };
-    refused(with(&context.file("none")?), "no KVM here")?;
+    expect_refusal(with(&context.file("none")?), "no KVM here")?;
     let device = context.file("kvm")?;
     fs::write(&device, "")?;
     fs::set_permissions(&device, fs::Permissions::from_mode(0o000))?;
@@ -29,11 +29,11 @@ fn without_kvm(context: &Context) -> Result<()> {
         context.say("root may read all");
         return Ok(());
     }
-    refused(with(&device), "no permission for KVM")
+    expect_refusal(with(&device), "no permission for KVM")
 }
 
-/// If a guest has printed nothing under KVM, the last line says what is most likely wrong.
-fn silent_kvm(context: &Context) -> Result<()> {
+/// Checks that the last line names the likely cause if a guest has printed nothing under KVM.
+fn explain_silence(context: &Context) -> Result<()> {
     let image = context.file("silent-kvm")?; // names its log
     fs::write(&image, "")?;
     // A script in place of QEMU prints a line and fails.
@@ -47,7 +47,7 @@ fn silent_kvm(context: &Context) -> Result<()> {
         let script = format!("sh -c 'echo {prints}; exit 134' sh -accel kvm");
         let call = context.program("scripts/qemu-run.sh");
         let output = call.args(format!("{image} 10 {script}")).output()?;
-        exits(&output, 1)?;
+        expect_status(&output, 1)?;
         let last = last_line(&output.text);
         ensure!(last.starts_with(text), "expected `{text}…`, found `{last}`");
     }

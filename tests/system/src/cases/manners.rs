@@ -1,10 +1,10 @@
-//! Make itself: its help, its names, and its messages where it cannot work.
+//! Make itself: its help, the names of its files, and its messages where it cannot work.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Result, ensure};
 
-use super::helpers::{but_makes, commands_without, exits, fails_with};
+use super::helpers::{expect_failure, expect_status, link_commands_without, program_lines};
 use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
@@ -23,7 +23,7 @@ pub fn cases() -> Vec<Case<'static>> {
         case("make: a folder with a blank in its name", blank_in_name),
         case("make: a boot without an image", |context| {
             let call = context.make("lab-boot SCALE=123456789 A=selftest");
-            fails_with(call, "make build")
+            expect_failure(call, "make build")
         }),
     ]
 }
@@ -79,27 +79,27 @@ fn help(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// `--check` names QEMU on a machine like this one without it.
+/// Checks that `--check` names QEMU on a machine without it.
 fn setup_missing(context: &Context) -> Result<()> {
     let bin = context.file("bin")?;
-    let path = commands_without(&bin, |name| name.starts_with("qemu-system-"))?;
+    let path = link_commands_without(&bin, |name| name.starts_with("qemu-system-"))?;
     let call = context.program("scripts/setup.sh").args("--check");
     let output = call.env("PATH", path).output()?;
     fs::remove_dir_all(bin)?;
-    exits(&output, 1)?;
+    expect_status(&output, 1)?;
     let missing = "missing: qemu-system-x86_64, qemu-system-aarch64, qemu-system-riscv64";
     ensure!(output.text.contains(missing), "expected `{missing}`");
     Ok(())
 }
 
-/// Setup that may install nothing says what is missing; make says only that it failed.
+/// Checks that setup says what is missing if it may install nothing. Make adds only that it failed.
 fn no_sudo(context: &Context) -> Result<()> {
     let tree = context.file("tree")?;
     fs::create_dir_all(&tree)?;
     let parts = format!("-r Makefile Cargo.toml Cargo.lock scripts apps {tree}");
     context.program("cp").args(parts).text()?;
     let bin = context.file("bin")?;
-    let path = commands_without(&bin, |name| {
+    let path = link_commands_without(&bin, |name| {
         name.starts_with("qemu-system-") || name == "sudo" || name == "id"
     })?;
     let id = Path::new(&bin).join("id");
@@ -109,7 +109,7 @@ fn no_sudo(context: &Context) -> Result<()> {
     let call = context.make(format!("-C {tree} --no-print-directory run"));
     let output = call.env("PATH", path).failure()?;
     fs::remove_dir_all(bin)?;
-    let lines: Vec<_> = but_makes(&output).collect();
+    let lines: Vec<_> = program_lines(&output).collect();
     ensure!(lines.len() == 1, "expected one line");
     ensure!(
         lines[0].starts_with("setup: missing: qemu-system-x86_64")
@@ -119,7 +119,7 @@ fn no_sudo(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Files saved in real time do not replace those of counted time.
+/// Checks that files saved in real time do not replace those of counted time.
 fn real_time_has_its_names(context: &Context) -> Result<()> {
     let names = [
         (
@@ -150,7 +150,7 @@ fn real_time_has_its_names(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Every target refuses a folder with a blank in its name.
+/// Checks that every goal refuses a folder with a blank in its name.
 fn blank_in_name(context: &Context) -> Result<()> {
     let tree = context.file("a b")?;
     fs::create_dir_all(&tree)?;

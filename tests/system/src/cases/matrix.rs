@@ -1,11 +1,11 @@
-//! Every policy with every app: all run, agree with themselves, and keep PBG's promise.
+//! Every policy with every app. All run, repeat their figures, and keep PBG's promise.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{ANY_ARCH, phases, replays},
+    helpers::{ANY_ARCH, has_replay, phases},
     host::own_suite,
 };
 use crate::{
@@ -17,18 +17,18 @@ use crate::{
 /// The apps that run under every policy, on [`ANY_ARCH`]. A profile of batch-at-once, which is
 /// batch without its waits, is replayed elsewhere.
 const ALL_POLICIES: &[&str] = &["yield", "realtime", "batch"];
-/// The apps that run under every third policy, as an image takes eight seconds to link. All of
-/// these cells are in the published tables, of which a sample is measured again.
+/// The apps that run under every third policy, because an image takes eight seconds to link. All of
+/// these cells are in the published tables, and a sample of those is measured again.
 const FEW_POLICIES: &[&str] = &["equal", "unequal", "held", "occupy"];
-/// The app whose tasks wait for one another; a case of its own, so that it runs by its name.
+/// The app whose tasks wait for one another. Its case is separate, so that it runs by its name.
 const WAITING: &[&str] = &["pipeline"];
-/// The app whose tasks serve coroutines; likewise.
+/// The app whose tasks serve coroutines. Its case is separate as well.
 const COROUTINES: &[&str] = &["services"];
 /// The app that runs under every policy on the other architectures, and on several CPUs.
 const ELSEWHERE: &[&str] = &["realtime"];
-/// At this scale a run is a few ticks long.
+/// The scale of all cells. A run is then a few ticks long.
 const SCALE: &str = "SCALE=100";
-/// The number of CPUs of the case that has several.
+/// The number of CPUs in the case with several.
 const CPUS: u32 = 4;
 /// The number of boots of each cell.
 const BOOTS: usize = 2;
@@ -50,7 +50,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
             .filter(|app| apps.contains(app))
         {
             let name = format!("qemu: PBG has the lowest average turnaround of all, {arch}, {app}");
-            let best = case(name, move |context| pbg_is_best(context, arch, app));
+            let best = case(name, move |context| check_pbg(context, arch, app));
             let best = best.boots(app, arch);
             cases.push(best.holds(&results_folder(arch, 1)));
         }
@@ -59,7 +59,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     cases.push(under(&every, ANY_ARCH, WAITING, 1));
     cases.push(under(&third, ANY_ARCH, COROUTINES, 1));
     let name = format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}");
-    let urgent = case(name, urgent_is_first).boots(COROUTINES[0], ANY_ARCH);
+    let urgent = case(name, check_order).boots(COROUTINES[0], ANY_ARCH);
     cases.push(urgent.holds(&results_folder(ANY_ARCH, 1)));
     // Time is real on several CPUs, so that case runs alone. Its images are built before, beside
     // other cases.
@@ -75,13 +75,14 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         } else {
             let name = format!("qemu: {}, {ANY_ARCH}, {app}", third.0);
             let few = third.1.clone();
-            case(name, move |context| runs_under(context, &folder, &few)).builds(ANY_ARCH)
+            case(name, move |context| run_plain(context, &folder, &few)).builds(ANY_ARCH)
         });
     }
     Ok(cases)
 }
 
-/// Makes the case of these apps under these policies, which have a name.
+/// Makes the case of these apps under these policies. The group of policies has a name, which is part
+/// of the case's.
 fn under<'a>(
     (name, policies): &(&str, Vec<&'a String>),
     arch: &'a str,
@@ -96,12 +97,13 @@ fn under<'a>(
     };
     let name = format!("qemu: {name}, {arch}, {list}{cpus}");
     let policies = policies.clone();
-    let check = move |context: &Context| cells(context, arch, &list, smp, &policies);
+    let check = move |context: &Context| check_cells(context, arch, &list, smp, &policies);
     let all = case(name, check).holds(&results_folder(arch, smp));
     apps.iter().fold(all, |case, app| case.boots(app, arch))
 }
 
-/// Returns the folder of these cells' results: cells that one case has run another need not run.
+/// Returns the folder of these cells' results. A case does not run cells again whose results are
+/// there.
 fn results_folder(arch: &str, smp: u32) -> String {
     format!("target/test/lab/{arch}-smp{smp}")
 }
@@ -116,7 +118,7 @@ fn build_cells(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Runs all cells of these apps. Counted time must give the same lines each time.
+/// Runs all cells of these apps. In counted time all boots must print the same lines.
 fn run_cells(
     context: &Context,
     arch: &str,
@@ -138,9 +140,15 @@ fn results_of(arch: &str, smp: u32, app: &str, policy: &str) -> Result<Results> 
     Results::of_file(&format!("{folder}/{arch}/{app}/{policy}.jsonl"))
 }
 
-/// All phases have passed; PBG measures and replays. On several CPUs, in real time, each boot
-/// has its lines.
-fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[&String]) -> Result<()> {
+/// Checks that all phases have passed, and that PBG measures and replays. On several CPUs, in real
+/// time, each boot has its lines.
+fn check_cells(
+    context: &Context,
+    arch: &str,
+    apps: &str,
+    smp: u32,
+    policies: &[&String],
+) -> Result<()> {
     run_cells(context, arch, apps, smp, policies)?;
     let boots = if smp == 1 { 1 } else { BOOTS };
     let mut count = 0;
@@ -157,8 +165,8 @@ fn cells(context: &Context, arch: &str, apps: &str, smp: u32, policies: &[&Strin
     Ok(())
 }
 
-/// No policy's average is below that of PBG's replay.
-fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
+/// Checks that no policy's average is as low as that of PBG's replay.
+fn check_pbg(context: &Context, arch: &str, app: &str) -> Result<()> {
     let policies = Vec::from_iter(&context.project.policies);
     if results_of(arch, 1, app, "sched_pbg").is_err() {
         run_cells(context, arch, app, 1, &policies)?;
@@ -169,7 +177,7 @@ fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
     };
     let best = average("sched_pbg", "replay")?;
     let mut others = 0;
-    for policy in policies.iter().filter(|policy| !replays(policy)) {
+    for policy in policies.iter().filter(|policy| !has_replay(policy)) {
         let average = average(policy, "run")?;
         context.say(format_args!("{policy} {average}, sched_pbg {best}"));
         ensure!(best < average, "{policy} is as good");
@@ -179,10 +187,10 @@ fn pbg_is_best(context: &Context, arch: &str, app: &str) -> Result<()> {
     Ok(())
 }
 
-/// Under COOP the two programs with the most urgent coroutines are done before the two with the
-/// least urgent ones, which are spawned before. (The one between them is done before the first
-/// timer at this scale.)
-fn urgent_is_first(context: &Context) -> Result<()> {
+/// Checks that under COOP the two programs with the most urgent coroutines are done before the two
+/// with the least urgent ones, which are spawned before. (At this scale the fifth program is done
+/// before the first timer.)
+fn check_order(context: &Context) -> Result<()> {
     const ORDER: [&str; 4] = ["control", "web", "index", "backup"];
     let results = || results_of(ANY_ARCH, 1, COROUTINES[0], "sched_coop");
     if results().is_err() {
@@ -201,13 +209,13 @@ fn urgent_is_first(context: &Context) -> Result<()> {
     });
     context.say(format_args!("{ORDER:?} are done at {ends:?} ns"));
     ensure!(ends.iter().all(Option::is_some), "one has no row");
-    ensure!(ends.is_sorted(), "they are not done in this order");
+    ensure!(ends.is_sorted(), "expected the order {ORDER:?}");
     context.counts(ORDER.len());
     Ok(())
 }
 
-/// Runs a program without result lines.
-fn runs_under(context: &Context, folder: &str, policies: &[&String]) -> Result<()> {
+/// Runs a program without result lines under these policies.
+fn run_plain(context: &Context, folder: &str, policies: &[&String]) -> Result<()> {
     for policy in policies {
         let call = context.make(format!("run A={folder} FEATURES={policy}"));
         call.text()?;

@@ -1,5 +1,5 @@
-//! The cases, a file for each group. Long cases, and those that others build upon, come early in
-//! [`all`].
+//! The cases, with a file for each group. [`all`] begins with long cases, and with those on whose
+//! results others build.
 
 mod adopt;
 mod balance;

@@ -1,5 +1,5 @@
-//! Programs whose tasks poll: a replay takes at most 1.05 times as long as the measured run, or
-//! people and SCHED-PBG are told that it is behind.
+//! Programs whose tasks poll. A replay takes at most 1.05 times as long as the measured run, or the
+//! console and SCHED-PBG say that it is behind.
 
 use anyhow::{Result, ensure};
 
@@ -23,13 +23,13 @@ const AHEAD: Expected = Expected {
     status: (false, false, false),
     limit: Some(105),
 };
-/// The replay is over before its plan could be given up.
+/// The replay ends before its plan can be dropped.
 const BEHIND: Expected = Expected {
     line: Some("PBG was behind the measured run and followed its plan to the end: "),
     status: (false, true, true),
     limit: None,
 };
-/// Giving up pays: the replay would take 2.6 times as long.
+/// Dropping the plan pays. The replay would take 2.6 times as long.
 const GIVEN_UP: Expected = Expected {
     line: Some("PBG was behind the measured run and gave its plan up: "),
     status: (true, true, true),
@@ -49,12 +49,12 @@ pub fn cases() -> Vec<Case<'static>> {
     ];
     let cases = cases.map(|(name, program, expected)| {
         let name = format!("qemu: a program that polls{name}");
-        case(name, move |context| polls(context, program, &expected)).builds(ANY_ARCH)
+        case(name, move |context| run_poller(context, program, &expected)).builds(ANY_ARCH)
     });
     cases.into()
 }
 
-fn polls(context: &Context, program: &str, expected: &Expected) -> Result<()> {
+fn run_poller(context: &Context, program: &str, expected: &Expected) -> Result<()> {
     let call = pbg(context, "selftest");
     let said = call.env("SELFTEST", format!("poll-{program}")).text()?;
     let results = Results::of(&said)?;

@@ -16,12 +16,12 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     for arch in &project.arches {
         cases.push(built_in(arch, "realtime", 100, 1));
         let name = format!("qemu: a profile is kept on a disk, {arch}");
-        let check = move |context: &Context| on_a_disk(context, arch);
+        let check = move |context: &Context| keep_on_disk(context, arch);
         cases.push(case(name, check).boots("realtime with a disk", arch));
     }
     cases.push(built_in(ANY_ARCH, "batch-at-once", 10, 5));
-    cases.push(case("qemu: a profile is measured under FIFO", under_fifo).builds(ANY_ARCH));
-    cases.push(case("qemu: a plain program prints its profile", plain).builds(ANY_ARCH));
+    cases.push(case("qemu: a profile is measured under FIFO", measure_under_fifo).builds(ANY_ARCH));
+    cases.push(case("qemu: a plain program prints its profile", save_plain).builds(ANY_ARCH));
     cases
 }
 
@@ -62,7 +62,7 @@ fn built_in<'a>(arch: &'a str, app: &'a str, scale: u64, percent: u64) -> Case<'
 }
 
 /// Boots the same image twice with one disk.
-fn on_a_disk(context: &Context, arch: &str) -> Result<()> {
+fn keep_on_disk(context: &Context, arch: &str) -> Result<()> {
     let disk = context.file("disk.img")?;
     let boot = || {
         let call = pbg(context, "realtime").args("SCALE=100 BLK=y");
@@ -89,8 +89,8 @@ fn on_a_disk(context: &Context, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// The profile names the policy that it was measured under, and a plan can be made of it.
-fn under_fifo(context: &Context) -> Result<()> {
+/// Checks that the profile names the policy that it was measured under, and can be replayed.
+fn measure_under_fifo(context: &Context) -> Result<()> {
     let profile = context.file("kept.pbg")?;
     let call = pbg(context, "realtime").args("SCALE=100 PBG_BASE=fifo");
     let results = results(call.args(format!("PROFILE_OUT={profile}")))?;
@@ -103,9 +103,9 @@ fn under_fifo(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The profile of a program without the test programs' helpers is saved from its console, and
-/// shown.
-fn plain(context: &Context) -> Result<()> {
+/// Checks that the profile of a program without the test programs' helpers is saved from its
+/// console, and shown.
+fn save_plain(context: &Context) -> Result<()> {
     let profile = context.file("kept.pbg")?;
     let call = pbg(context, "plain").args(format!("PROFILE_OUT={profile}"));
     let said = call.text()?;

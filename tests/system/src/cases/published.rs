@@ -16,13 +16,13 @@ pub fn cases() -> Vec<Case<'static>> {
     let sample = "qemu: a sample of the published figures, to the digit";
     vec![
         case(stale, |context| context.make("stale").text().map(drop)),
-        case(sample, measured_again).builds(ANY_ARCH),
+        case(sample, measure_again).builds(ANY_ARCH),
     ]
 }
 
-/// The commit decides which cells are measured. Each is booted once, at the tick, as the first
-/// figure of its lines was.
-fn measured_again(context: &Context) -> Result<()> {
+/// Measures the cells that the commit's hash selects. Each is booted once, at the tick, like the
+/// first figure of its lines.
+fn measure_again(context: &Context) -> Result<()> {
     let commit = context.program("git").args("rev-parse HEAD").text()?;
     let sample = context.make(format!("-s stale LAB='--sample {}'", commit.trim()));
     let sample = sample.text()?;

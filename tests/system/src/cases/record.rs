@@ -11,13 +11,13 @@ use crate::{
 pub fn cases() -> Vec<Case<'static>> {
     let cases = ["sched_cfs SMP=1", "stock_rr SMP=1", "sched_cfs SMP=2"].map(|with| {
         let name = format!("qemu: a program is recorded, {with}");
-        case(name, move |context| recorded(context, with)).builds(ANY_ARCH)
+        case(name, move |context| record(context, with)).builds(ANY_ARCH)
     });
     cases.into()
 }
 
-/// The profile is saved. It names its policy and has each task of the run.
-fn recorded(context: &Context, with: &str) -> Result<()> {
+/// Checks that the profile is saved, names its policy, and has each task of the run.
+fn record(context: &Context, with: &str) -> Result<()> {
     let profile = context.file("recorded.pbg")?;
     let call = context.make(format!("record A=realtime SCALE=100 FEATURES={with}"));
     let said = call.args(format!("PROFILE_OUT={profile}")).text()?;

@@ -1,4 +1,4 @@
-//! Signals: nothing is left of a guest, and no profile is lost.
+//! Signals: they leave no process of a guest, and lose no profile.
 
 use std::{
     fs, process, thread,
@@ -23,15 +23,18 @@ pub fn cases() -> Vec<Case<'static>> {
     ];
     let guests = guests.map(|(name, signal, is_group)| {
         let name = format!("make: no QEMU left by {name}");
-        let check = move |context: &Context| leaves_nothing(context, signal, is_group);
+        let check = move |context: &Context| stop_guest(context, signal, is_group);
         case(name, check).boots("selftest hang", ANY_ARCH)
     });
-    let killed = case("qemu: no profile is lost when QEMU is killed", killed);
+    let killed = case(
+        "qemu: no profile is lost when QEMU is killed",
+        kill_while_saving,
+    );
     let killed = killed.builds(ANY_ARCH);
     guests.into_iter().chain([killed]).collect()
 }
 
-/// Waits until it is so, at most until the limit.
+/// Waits until `is_so` returns true, at most for `limit`.
 fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !is_so() && Instant::now() < end {
@@ -42,7 +45,7 @@ fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) {
 /// Returns the command lines of processes that contain this word.
 fn running(word: &str) -> Vec<String> {
     let mut found = Vec::new();
-    // A process that ends meanwhile is not running.
+    // A process that ends meanwhile cannot be read, and does not count.
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
@@ -59,8 +62,8 @@ fn console(file: &str) -> String {
     String::from_utf8_lossy(&bytes).replace('\r', "")
 }
 
-/// Sends a signal to the make of a hanging guest, alone or with its group.
-fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<()> {
+/// Sends a signal to the make of a hanging guest, alone or with its group. No process may be left.
+fn stop_guest(context: &Context, signal: Signal, is_group: bool) -> Result<()> {
     let mark = format!("sched-test-{signal}-{is_group}-{}", process::id());
     selftest(context, "build", "hang").text()?;
     let out = context.file("console")?;
@@ -86,21 +89,21 @@ fn leaves_nothing(context: &Context, signal: Signal, is_group: bool) -> Result<(
     } else {
         make.signal(signal)?;
     }
-    // A busy host is late.
+    // On a busy host this takes a while.
     wait_for(Duration::from_secs(30), || {
         make.has_ended().is_ok_and(|ended| ended) && running(&mark).is_empty()
     });
     let left = running(&mark);
     if !left.is_empty() {
-        make.signal_group(Signal::SIGKILL)?; // a process that is left has its number still
+        make.signal_group(Signal::SIGKILL)?; // a process that is left keeps the number of the group
         bail!("still there: {left:?}");
     }
     Ok(())
 }
 
-/// QEMU is killed at ten moments while the profile is replaced. Each next boot says what it finds
-/// (half a profile, if that was the first write), and goes on.
-fn killed(context: &Context) -> Result<()> {
+/// Kills QEMU at ten moments while it replaces the profile. Each next boot reports what it finds
+/// (half a profile, if that was the first write), and continues.
+fn kill_while_saving(context: &Context) -> Result<()> {
     let image = context.file("disk.img")?;
     let rewrite = |goal: &str| {
         let call = selftest(context, goal, "rewrite").args("FEATURES=sched_pbg BLK=y");
@@ -115,7 +118,7 @@ fn killed(context: &Context) -> Result<()> {
         wait_for(Duration::from_secs(60), || {
             console(&out).lines().any(has_begun) || make.has_ended().is_ok_and(|ended| ended)
         });
-        // Another moment in each boot.
+        // The moment differs in each boot.
         let random = SystemTime::UNIX_EPOCH.elapsed()?.subsec_nanos();
         thread::sleep(Duration::from_millis(u64::from(random) % 500));
         make.signal_group(Signal::SIGKILL)?;

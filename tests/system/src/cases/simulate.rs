@@ -1,4 +1,4 @@
-//! A recording under every policy, in virtual time, beside QEMU.
+//! A recording that is simulated under several policies, compared with QEMU.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -7,12 +7,12 @@ use crate::frame::{Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
     let name = "qemu: make simulate says what QEMU measures, to 1 %";
-    vec![case(name, near_qemu).builds(ANY_ARCH)]
+    vec![case(name, compare_with_qemu).builds(ANY_ARCH)]
 }
 
-/// The averages of these policies do not depend on the phase of the tick. The same call once
-/// more records nothing, boots nothing, and prints the same bytes.
-fn near_qemu(context: &Context) -> Result<()> {
+/// Compares averages that do not depend on the phase of the tick. A second call records nothing,
+/// boots nothing, and prints the same bytes.
+fn compare_with_qemu(context: &Context) -> Result<()> {
     let call = || {
         let call = context.make("simulate A=realtime SCALE=10 LAB=--check CPUS=1,2");
         call.args("FEATURES=sched_fifo,sched_rr,sched_pbg").text()

@@ -1,14 +1,14 @@
-//! Tasks at random, booted: a short soak gets through, and faults on purpose are found.
+//! Boots of random tasks: a short soak passes, and planted faults are found.
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{ANY_ARCH, exits};
+use super::helpers::{ANY_ARCH, expect_status};
 use crate::frame::{Call, Case, Context, case};
 
 pub fn cases() -> Vec<Case<'static>> {
-    let gets_through = case("soak: tasks at random get through, on 4 CPUs", gets_through);
-    let is_found = case("soak: faults on purpose are found and explained", is_found);
-    [gets_through, is_found]
+    let passing = case("soak: random tasks pass, on 4 CPUs", run_two_policies);
+    let faulty = case("soak: planted faults are found and explained", plant_faults);
+    [passing, faulty]
         .map(|case| case.boots("soak", ANY_ARCH))
         .into()
 }
@@ -18,7 +18,7 @@ fn soak<'a>(context: &'a Context, policies: &str, more: &str) -> Call<'a> {
     call.args(format!("LAB='--boots 1 --seed 7{more}'"))
 }
 
-fn gets_through(context: &Context) -> Result<()> {
+fn run_two_policies(context: &Context) -> Result<()> {
     let said = soak(context, "sched_rr,sched_pbg", "").text()?;
     let rows: Vec<Vec<_>> = said
         .lines()
@@ -35,7 +35,7 @@ fn gets_through(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Faults, and parts of the report.
+/// The planted faults, and parts of their reports.
 const FAULTS: [(&str, &[&str]); 3] = [
     (
         "stall",
@@ -53,11 +53,11 @@ const FAULTS: [(&str, &[&str]); 3] = [
     ("lock", &["has met another within a lock; seed 7"]),
 ];
 
-fn is_found(context: &Context) -> Result<()> {
+fn plant_faults(context: &Context) -> Result<()> {
     for (fault, parts) in FAULTS {
         let plant = format!(" --plant {fault} --bound 2");
         let output = soak(context, "sched_rr", &plant).output()?;
-        exits(&output, 2)?; // make's
+        expect_status(&output, 2)?; // make's status
         for part in parts {
             ensure!(output.text.contains(part), "{fault}: expected `{part}`");
         }

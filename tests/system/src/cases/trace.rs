@@ -1,4 +1,4 @@
-//! When each task had its CPU, and each switch.
+//! Traces: the times at which each task had its CPU, and each switch.
 
 use std::{collections::BTreeMap, fs};
 
@@ -13,19 +13,19 @@ use anyhow::{Context as _, Result, ensure};
 pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
     let of_arch = |arch: &'a String| {
         let name = format!("qemu: realtime {arch} sched_pbg, traced");
-        case(name, move |context| traced(context, arch)).builds(arch)
+        case(name, move |context| check_bins(context, arch)).builds(arch)
     };
     let mut cases: Vec<_> = project.arches.iter().map(of_arch).collect();
     let name = "qemu: realtime x86_64 sched_rr and sched_pbg, each switch";
-    cases.push(case(name, switches).builds("x86_64"));
-    let name = "make: trace CPUS=1,4,64, each switch of what is played";
-    cases.push(case(name, switches_of_the_model));
+    cases.push(case(name, replay_switches).builds("x86_64"));
+    let name = "make: trace CPUS=1,4,64, each switch of the model";
+    cases.push(case(name, replay_model_switches));
     cases
 }
 
-/// Replays the files for Perfetto beside the result lines. Each thread's times agree to the
-/// nanosecond, from its submission to its end without a gap, and two are never on the CPU.
-fn switches(context: &Context) -> Result<()> {
+/// Replays the files for Perfetto and compares them with the result lines. Each thread's times must
+/// agree to the nanosecond, without a gap from its submission to its end.
+fn replay_switches(context: &Context) -> Result<()> {
     let call = context.make("trace SCALE=100 FEATURES=sched_rr,sched_pbg");
     call.text()?;
     for (policy, phases) in [("rr", 1), ("pbg", 2)] {
@@ -36,13 +36,13 @@ fn switches(context: &Context) -> Result<()> {
             "{policy}: expected {phases} phases of five tasks"
         );
         let trace = Trace::of(&fs::read(file("perfetto-trace"))?)?;
-        booted(context, &results, &trace).with_context(|| policy.to_owned())?;
+        check_booted(context, &results, &trace).with_context(|| policy.to_owned())?;
     }
     Ok(())
 }
 
-/// Does the same with a recording that is simulated, whose tasks also wait. It boots nothing.
-fn switches_of_the_model(context: &Context) -> Result<()> {
+/// Does the same with a simulated recording whose tasks also wait. It boots nothing.
+fn replay_model_switches(context: &Context) -> Result<()> {
     const CPUS: [u32; 3] = [1, 4, 64];
     const POLICIES: [&str; 3] = ["rr", "pbg", "stock-cfs"];
     let out = context.file("traces")?;
@@ -59,7 +59,7 @@ fn switches_of_the_model(context: &Context) -> Result<()> {
             let results = Results::of_file(&format!("{name}.log"))?;
             ensure!(results.runs.len() == 1, "{name}: expected one phase");
             let trace = Trace::of(&fs::read(format!("{name}.perfetto-trace"))?)?;
-            simulated(context, &results, &trace).with_context(|| name.clone())?;
+            check_simulated(context, &results, &trace).with_context(|| name.clone())?;
             let (_, process) = trace.threads.values().next().context("no thread")?;
             ensure!(process.ends_with("(model)"), "{name}: {process}");
             ensure!(table.contains(process), "not in the table: {process}");
@@ -85,16 +85,16 @@ pub fn life_of(
 }
 
 /// Checks that no time of a thread is missing.
-fn has_no_gap(thread: &str, life: &Life) -> Result<()> {
+fn check_gaps(thread: &str, life: &Life) -> Result<()> {
     let sum = life.run_ns + life.ready_ns + life.blocked_ns;
     let lived_ns = life.end_ns - life.first_ns;
     ensure!(sum == lived_ns, "{thread}: a gap: {life:?}");
     Ok(())
 }
 
-/// Checks that run time and switches are those of the result lines. A thread is there from the
-/// submission until it has left its CPU, a few calls after its work was done.
-fn simulated(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+/// Checks that run time and switches are those of the result lines. A thread exists from its
+/// submission until it has left its CPU, a few calls after the end of its work.
+fn check_simulated(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
     const CALLS_NS: u64 = 10_000;
     ensure!(!trace.has_lost, "events were lost");
     let lives = trace.lives()?;
@@ -109,7 +109,7 @@ fn simulated(context: &Context, results: &Results, trace: &Trace) -> Result<()> 
             expected == found,
             "{name}: expected run time and dispatches {expected:?}, found {found:?}"
         );
-        has_no_gap(name, &life)?;
+        check_gaps(name, &life)?;
         let lived_ns = life.end_ns - life.first_ns;
         let after_ns = lived_ns.checked_sub(task.turnaround_ns);
         let is_left = after_ns.is_some_and(|ns| ns < CALLS_NS);
@@ -130,7 +130,7 @@ fn simulated(context: &Context, results: &Results, trace: &Trace) -> Result<()> 
 
 /// Checks that run time, switches and turnaround are those of the result lines, and the run time
 /// of main and of the gc as well.
-fn booted(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+fn check_booted(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
     ensure!(!trace.has_lost, "events were lost");
     let lives = trace.lives()?;
     let life = |phase: &str, thread: &str| match results.runs.len() {
@@ -147,7 +147,7 @@ fn booted(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
             expected == found,
             "{name}: expected run time, dispatches and turnaround {expected:?}, found {found:?}"
         );
-        has_no_gap(name, &life)?;
+        check_gaps(name, &life)?;
     }
     for run in &results.runs {
         let of = |thread| life(&run.context.phase, thread).map(|life| Some(life.run_ns));
@@ -161,9 +161,9 @@ fn booted(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
     Ok(())
 }
 
-/// Each SCHED-TASK line has one SCHED-TRACE line, whose bins add up to the task's `run_ns` to
-/// the nanosecond; and there is a chart of it.
-fn traced(context: &Context, arch: &str) -> Result<()> {
+/// Checks that each SCHED-TASK line has one SCHED-TRACE line, whose bins add up to the task's
+/// `run_ns` to the nanosecond, and that there is a chart.
+fn check_bins(context: &Context, arch: &str) -> Result<()> {
     let chart = context.file("chart.svg")?;
     let call = context.make("trace TRACE=y SCALE=100 FEATURES=sched_pbg");
     call.args(format!("ARCH={arch} LAB='--long --out {chart}'"))

@@ -1,5 +1,5 @@
-//! `wrong-calls.txt`: each call gets one line of an answer, which says what is allowed, within a
-//! second of the CPU, and a status.
+//! The calls of `wrong-calls.txt`. Each fails within a second of CPU time, with one line that says
+//! what is allowed.
 
 use std::{fs, time::Duration};
 
@@ -9,20 +9,20 @@ use nix::sys::{
     time::TimeValLike,
 };
 
-use super::{damage::resealed, helpers::but_makes};
+use super::{damage::resealed, helpers::program_lines};
 use crate::frame::{Case, Context, case};
 
 const TABLE: &str = "tests/system/wrong-calls.txt";
 
 pub fn cases() -> Vec<Case<'static>> {
     let name = "make: calls that mean nothing get one line at once";
-    // Alone, as its time counts, and is that of all children.
-    vec![case(name, wrong_calls).alone()]
+    // Alone, because it is timed by the CPU time of all children.
+    vec![case(name, try_calls).alone()]
 }
 
-fn wrong_calls(context: &Context) -> Result<()> {
+fn try_calls(context: &Context) -> Result<()> {
     let profiles = context.file("profiles")?;
-    fixtures(context, &profiles)?;
+    make_profiles(context, &profiles)?;
     let table = fs::read_to_string(TABLE)?;
     let is_call = |line: &&str| !line.starts_with('#');
     let calls: Vec<_> = table.lines().filter(is_call).collect();
@@ -46,7 +46,7 @@ fn wrong_calls(context: &Context) -> Result<()> {
             "it took {} ms of the CPU",
             took.as_millis()
         );
-        ensure!(but_makes(&said).count() == 1, "expected one line");
+        ensure!(program_lines(&said).count() == 1, "expected one line");
         ensure!(said.contains(want.trim()), "expected `{}`", want.trim());
         ensure!(said.contains("allowed"), "expected what is allowed");
     }
@@ -54,16 +54,16 @@ fn wrong_calls(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Returns the CPU time of all programs that were called and are over.
+/// Returns the CPU time of all programs that were called and have ended.
 fn children_time() -> Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     Ok(Duration::from_micros(micros.try_into()?))
 }
 
-/// Makes profiles for wrong calls: one of batch at SCALE=10, which does not say of which time it
-/// is, and damaged copies of it. Builds the tool that reads them, which a call would build first.
-fn fixtures(context: &Context, folder: &str) -> Result<()> {
+/// Makes profiles for wrong calls: one of batch at SCALE=10 without a timing, and changed copies of
+/// it. Builds the tool that reads them, so that no call has to.
+fn make_profiles(context: &Context, folder: &str) -> Result<()> {
     let tool = "--quiet --profile tool --package pbg-save";
     context.cargo("build", tool).text()?;
     fs::create_dir_all(folder)?;

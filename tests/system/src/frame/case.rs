@@ -1,4 +1,4 @@
-//! A check with a name, and the resources that it needs for itself.
+//! A check with a name, and the resources that no other check may use meanwhile.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::context::Context;
 
 pub(super) type Check<'a> = Box<dyn Fn(&Context) -> Result<()> + Send + Sync + 'a>;
 
-/// One line of the result.
+/// A check, which gets one line of the report.
 pub struct Case<'a> {
     /// The name, which `T=` searches.
     pub name: String,
@@ -14,15 +14,15 @@ pub struct Case<'a> {
     pub(super) check: Check<'a>,
 }
 
-/// Resources that keep cases apart.
+/// Resources that keep two cases from running at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     /// No other case may run: this one is timed, or copies what the others write.
     pub(super) alone: bool,
-    /// The architecture whose build folder it works in. Two cases of one architecture wait for
+    /// The architecture whose build folder the case uses. Two cases of one architecture wait for
     /// each other's builds, which does no harm but wastes a CPU.
     pub(super) arch: Option<String>,
-    /// Resources that one case at a time may have: an image, a folder.
+    /// Resources that one case at a time may use, such as an image or a folder.
     pub(super) holds: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Case<'_> {
         self.builds(arch).holds(&format!("{images} {arch}"))
     }
 
-    /// Declares a resource that one case at a time may have.
+    /// Declares a resource that one case at a time may use.
     pub fn holds(mut self, resource: &str) -> Self {
         self.needs.holds.push(resource.into());
         self
@@ -65,8 +65,8 @@ impl Case<'_> {
 }
 
 impl Needs {
-    /// Returns true if both may run at once.
-    pub(super) fn goes_with(&self, other: &Self) -> bool {
+    /// Returns true if two cases with these needs may run at once.
+    pub(super) fn can_run_beside(&self, other: &Self) -> bool {
         let apart = self.holds.iter().any(|what| other.holds.contains(what));
         !(self.alone || other.alone || apart)
     }

@@ -17,12 +17,12 @@ use process_groups::{Children, Running};
 
 use crate::project::Project;
 
-/// Limit of a call. The longest is a matrix of some hundred cells.
+/// The time after which a call fails. The longest call is a matrix of some hundred cells.
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// The tools of one case, while it runs.
 pub struct Context<'a> {
-    /// The tree that is tested.
+    /// The tree that is under test.
     pub project: &'a Project,
     children: &'a Children,
     log: RefCell<File>,
@@ -44,7 +44,7 @@ impl<'a> Context<'a> {
 
     /// Writes a line into the case's log. If the case fails, the last lines are shown.
     pub fn say(&self, line: impl fmt::Display) {
-        // A log that cannot be written shows in what is missing from it.
+        // A log that cannot be written lacks lines, which is no reason to fail the case.
         let _ = writeln!(self.log.borrow_mut(), "{line}");
     }
 
@@ -103,11 +103,11 @@ pub struct Call<'a> {
     is_quiet: bool,
 }
 
-/// The end of a call.
+/// The outcome of a call.
 pub struct Output {
     /// Standard output and standard error in their order, without carriage returns.
     pub text: String,
-    /// The exit status.
+    /// The exit status of the program.
     pub status: ExitStatus,
 }
 
@@ -125,37 +125,38 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable of the program.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Removes a variable from its environment.
+    /// Removes a variable from the program's environment.
     pub fn without(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Sets its working directory.
+    /// Sets the program's working directory.
     pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// Sets how long it may take.
+    /// Sets the time after which the call fails.
     pub fn limit(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
         self
     }
 
-    /// Keeps its output out of the log.
+    /// Keeps the program's output out of the log.
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
         self
     }
 
-    /// Calls it and shows each line to `line` as it comes. The call may fail.
+    /// Calls the program and passes each line to `line` as it comes. Returns the output and status,
+    /// also if it fails.
     pub fn for_each_line(self, mut line: impl FnMut(&str)) -> Result<Output> {
         let Self {
             context, command, ..
@@ -173,12 +174,12 @@ impl<'a> Call<'a> {
         Ok(Output { text, status })
     }
 
-    /// Calls it. The call may fail.
+    /// Calls the program and returns its output and status, also if it fails.
     pub fn output(self) -> Result<Output> {
         self.for_each_line(|_| {})
     }
 
-    /// Calls it and returns its output.
+    /// Calls the program and returns its output.
     ///
     /// # Errors
     /// The call fails.
@@ -189,7 +190,7 @@ impl<'a> Call<'a> {
         Ok(output.text)
     }
 
-    /// Calls it and returns its output.
+    /// Calls the program and returns its output.
     ///
     /// # Errors
     /// The call succeeds.
@@ -203,7 +204,7 @@ impl<'a> Call<'a> {
         Ok(output.text)
     }
 
-    /// Starts it, with its output in a file.
+    /// Starts the program, with its output in a file.
     pub fn start(mut self, out: &str) -> Result<Running<'a>> {
         self.context.say(typed(&self.command));
         let file = File::create(out)?;

@@ -1,7 +1,7 @@
 //! Runs cases, several at a time where they may, and reports each.
 //!
-//! Not libtest-mimic: its cases neither count tests nor declare what keeps them apart, so a case
-//! that waits for another there takes the place of one that could run.
+//! This is not libtest-mimic, whose cases neither count tests nor declare what keeps them apart. A
+//! case that waits for another there takes the place of one that could run.
 
 mod case;
 mod context;

@@ -2,11 +2,11 @@
 
 use super::case::Needs;
 
-/// Returns the place in `waiting` of the next case that may start beside those in `running`: the
-/// first that builds for another architecture than they do, or else the first. Cases that want
-/// to be alone come after all others.
+/// Returns the place in `waiting` of the next case that may start beside those in `running`. This is
+/// the first that builds for another architecture than they do, or else the first. Cases that run
+/// alone come after all others.
 pub(super) fn next(waiting: &[&Needs], running: &[&Needs]) -> Option<usize> {
-    let may_start = |needs: &Needs| running.iter().all(|other| needs.goes_with(other));
+    let may_start = |needs: &Needs| running.iter().all(|other| needs.can_run_beside(other));
     let mut candidates = (0..waiting.len())
         .filter(|&at| !waiting[at].alone && may_start(waiting[at]))
         .peekable();
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     /// `a x` builds and boots the images `a x` of the architecture `x`; `-` needs nothing, and
-    /// `!` wants to be alone.
+    /// `!` runs alone.
     fn needs(words: &[&str]) -> Vec<Needs> {
         let of = |word: &&str| Needs {
             alone: *word == "!",
@@ -43,14 +43,14 @@ mod tests {
         let cases: [(&[&str], &[&str], Option<usize>); 12] = [
             (&[], &[], None),
             (&["a x", "b y"], &[], Some(0)),
-            // Another architecture is preferred, and none counts as another.
+            // Another architecture is preferred. A case without one counts as another.
             (&["b x", "a y", "-"], &["a x"], Some(1)),
             (&["b x"], &["a x"], Some(0)),
             (&["b x", "-"], &["a x"], Some(1)),
-            // One holds what the other needs.
+            // The running case holds the resource of the waiting one.
             (&["a x"], &["a x"], None),
             (&["a x", "b x"], &["a x"], Some(1)),
-            // Those that want to be alone are last, even if the others have to wait.
+            // Cases that run alone are last, even if the others have to wait.
             (&["!", "a x"], &[], Some(1)),
             (&["!", "a x"], &["a x"], None),
             (&["!"], &["a x"], None),

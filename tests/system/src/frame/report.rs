@@ -1,8 +1,8 @@
-//! A line for each case, and the line at the end.
+//! The line of each case, and the last line.
 
 use std::{fmt, fs, path::Path, time::Duration};
 
-/// Number of lines that are shown of a failed case's log.
+/// The number of lines of a failed case's log that are shown.
 const SHOWN: usize = 25;
 
 /// The outcome of the cases so far.

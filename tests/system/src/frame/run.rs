@@ -42,9 +42,9 @@ pub fn run(
                 let log = logs.join(report::file_name(name)).with_extension("log");
                 let tests = outcome(check, project, children, &log);
                 let line = report::line(name, tests, begin.elapsed(), &log);
-                queue.give_back(at);
+                queue.finish(at);
                 if children.stopped() {
-                    break; // what was stopped has neither passed nor failed
+                    break; // a case that was stopped has neither passed nor failed
                 }
                 let (out, totals) = &mut *lock(&out);
                 totals.add(tests);
@@ -62,7 +62,7 @@ pub fn run(
     Ok(totals)
 }
 
-/// Returns how many tests have passed, or none if the case failed. The log says why.
+/// Runs a check. Returns how many tests have passed, or none if it failed; the log says why.
 fn outcome(check: &Check, project: &Project, children: &Children, log: &Path) -> Option<usize> {
     let context = match Context::new(project, children, log) {
         Ok(context) => context,
@@ -84,7 +84,7 @@ fn outcome(check: &Check, project: &Project, children: &Children, log: &Path) ->
     None
 }
 
-/// The cases that wait and those that run, by their place.
+/// The cases that wait and those that run, by their index in `cases`.
 struct Queue<'a> {
     cases: &'a [Case<'a>],
     state: Mutex<State>,
@@ -127,7 +127,8 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn give_back(&self, case: usize) {
+    /// Removes a case from the running ones, so that others may start.
+    fn finish(&self, case: usize) {
         lock(&self.state).running.retain(|&running| running != case);
         self.changed.notify_all();
     }
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
     use crate::frame::case;
 
-    /// Returns the last line as well as those of the cases.
+    /// Runs the cases. Returns their lines and the last line.
     fn run_all(cases: &[Case], jobs: usize) -> String {
         let (project, children) = (Project::default(), Children::new(Duration::ZERO));
         let (folder, mut out) = (tempfile::tempdir().unwrap(), Vec::new());
@@ -190,7 +191,7 @@ mod tests {
     fn cases_run_beside_each_other_unless_they_are_alone() {
         let now = Arc::new(AtomicUsize::new(0));
         let most = Arc::new([const { AtomicUsize::new(0) }; 2]);
-        // Stays until this many of its kind have been beside each other, or for ten seconds.
+        // Runs until this many cases of its kind have run at once, or for ten seconds.
         let check = |kind: usize, wanted: usize| {
             let (now, most) = (now.clone(), most.clone());
             case("c", move |_| {

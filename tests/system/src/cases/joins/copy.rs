@@ -1,4 +1,4 @@
-//! A copy of this tree, to work in, with what is built already.
+//! A copy of this tree to work in, with the builds that are there already.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use crate::frame::{Call, Context};
 pub struct Copy<'a> {
     context: &'a Context<'a>,
     root: PathBuf,
-    /// Its files at first.
+    /// The files of the copy before a case changes them.
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -21,7 +21,7 @@ pub struct Copy<'a> {
 /// no use to a copy elsewhere.
 const ROOT: &str = "target/test/copy";
 
-/// Folders of cargo's builds under `target/`. The others go with the case.
+/// Folders of cargo's builds under `target/`. All others are removed before a case.
 const BUILT: [&str; 3] = ["kernel", "tool", "debug"];
 
 impl<'a> Copy<'a> {
@@ -30,8 +30,8 @@ impl<'a> Copy<'a> {
         fs::create_dir_all(root.join("target"))?;
         remove_all_but(&root, &["target"])?;
         remove_all_but(&root.join("target"), &BUILT)?;
-        // In shell, as git's list of names goes straight to cp. Cargo knows by the times of the
-        // files what it has built.
+        // In shell, because git's list of names goes straight to cp. Times are kept, because cargo
+        // decides by them what to build.
         let script = "git ls-files -z | xargs -0 cp --parents --no-dereference --preserve=timestamps --target-directory \"$1\"
             for from in target/kernel target/tool*; do
                 [[ ! -e $from || -e $1/$from ]] || cp -al \"$from\" \"$1/target\"
@@ -64,7 +64,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Returns the number of lines of an app in `apps/mine`.
-    pub fn lines_of(&self, app: &str) -> Result<usize> {
+    pub fn count_lines(&self, app: &str) -> Result<usize> {
         let lines = |name: &str| -> Result<usize> {
             let path = self.path(&format!("apps/mine/{app}/{name}"));
             Ok(fs::read_to_string(path)?.lines().count())
@@ -72,8 +72,8 @@ impl<'a> Copy<'a> {
         Ok(lines("Cargo.toml")? + lines("src/main.rs")?)
     }
 
-    /// Checks that `make check` lints it, and that it is clean.
-    pub fn is_linted(&self, app: &str) -> Result<()> {
+    /// Checks that `make check` lints an app, and that it is clean.
+    pub fn check_lint(&self, app: &str) -> Result<()> {
         let lint = self.program("scripts/clippy.sh").env("WHERE", "");
         let lint = lint.env("CARGO", "echo").env("RUSTC", "rustc");
         let said = lint.env("POLICIES", "sched_rr").text()?;
@@ -96,8 +96,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Checks that `make test` runs its tests.
-    pub fn is_tested(&self, app: &str) -> Result<()> {
+    /// Checks that `make test` runs an app's tests.
+    pub fn check_tests(&self, app: &str) -> Result<()> {
         let name = format!("host: {app}");
         let said = self.make(format!("test T='{name}'")).text()?;
         let done = said.lines().filter(|line| line.starts_with("ok "));
@@ -110,8 +110,8 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Checks that every file is what it was at first, and that there is no other.
-    pub fn is_unchanged(&self) -> Result<()> {
+    /// Checks that every file is as it was before the case, and that none is new.
+    pub fn check_unchanged(&self) -> Result<()> {
         let now = self.every_file()?;
         let all = self.files.keys().chain(now.keys());
         let changed = all
@@ -121,7 +121,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Returns the contents of each file, but for those in `target/`.
+    /// Returns the contents of each file, except those in `target/`.
     fn every_file(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.root.clone()];
