@@ -15,8 +15,10 @@ pub fn links(page: &str) -> Vec<(usize, String)> {
     parser.filter_map(target).collect()
 }
 
-/// Returns the anchors of a page's headings, as GitHub makes them: in lower case, without
-/// punctuation, with hyphens for blanks; one that is taken gets a number.
+/// Returns the anchors of a page's headings, as GitHub makes them.
+///
+/// They are in lower case, without punctuation, and with hyphens for blanks. An anchor that is taken
+/// gets a number.
 pub fn anchors(page: &str) -> Vec<String> {
     let mut anchors = Vec::<String>::new();
     let mut heading = None::<String>;

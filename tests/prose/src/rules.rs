@@ -125,7 +125,7 @@ pub fn broken_by(passage: &Passage) -> Vec<Offence> {
             return broken;
         }
         Kind::Test => {
-            if NOT_PEOPLE.is_match(&passage.text) || begins_without_subject(&passage.text) {
+            if NOT_PEOPLE.is_match(&passage.text) || has_no_subject(&passage.text) {
                 offend(Rule::Behaviour, &passage.text);
             }
             return broken;
@@ -164,7 +164,7 @@ pub fn broken_by(passage: &Passage) -> Vec<Offence> {
     broken
 }
 
-/// Returns true if the name of a function, its words apart, begins with a verb in the third person.
+/// Returns true if a function's name begins with a verb in the third person. Its words are separate.
 fn is_third_person(name: &str) -> bool {
     let (first, is_alone) = name
         .split_once(' ')
@@ -173,7 +173,8 @@ fn is_third_person(name: &str) -> bool {
     is_one_of(VERBS) || !is_alone && is_one_of(VERBS_OR_NOUNS)
 }
 
-fn begins_without_subject(name: &str) -> bool {
+/// Returns true if the name of a test begins with a relative pronoun or `of`.
+fn has_no_subject(name: &str) -> bool {
     matches!(name.split(' ').next(), Some("what" | "whose" | "of"))
 }
 
