@@ -14,16 +14,22 @@ use crate::{
     results::Results,
 };
 
-/// The apps that run under every policy, on [`ANY_ARCH`]. A profile of batch-at-once, which is
-/// batch without its waits, is replayed elsewhere.
-const ALL_POLICIES: &[&str] = &["yield", "realtime", "batch"];
-/// The apps that run under every third policy, because an image takes eight seconds to link. All of
-/// these cells are in the published tables, and a sample of those is measured again.
-const FEW_POLICIES: &[&str] = &["equal", "unequal", "held", "occupy"];
-/// The app whose tasks wait for one another. Its case is separate, so that it runs by its name.
-const WAITING: &[&str] = &["pipeline"];
-/// The app whose tasks serve coroutines. Its case is separate as well.
-const COROUTINES: &[&str] = &["services"];
+/// The apps that run under every policy, on [`ANY_ARCH`].
+const ALL_POLICIES: &[&str] = &["yield", "realtime"];
+/// The apps that run under every third policy, because an image takes eight seconds to link, and the
+/// first policy of each: 0 is FIFO, 1 is RR with SJF and PBG, 2 is CFS. All of these cells are in
+/// the published tables, and a sample of those is measured again.
+const FEW_POLICIES: &[(&str, usize)] = &[
+    ("batch", 1),
+    ("equal", 2),
+    ("unequal", 0),
+    ("held", 1),
+    ("occupy", 2),
+    ("pipeline", 1),
+    (COROUTINES, 0),
+];
+/// The app whose tasks serve coroutines.
+const COROUTINES: &str = "services";
 /// The app that runs under every policy on the other architectures, and on several CPUs.
 const ELSEWHERE: &[&str] = &["realtime"];
 /// The scale of all cells. A run is then a few ticks long.
@@ -35,8 +41,10 @@ const BOOTS: usize = 2;
 
 pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     let every = ("every policy", Vec::from_iter(&project.policies));
-    let third = project.policies.iter().skip(1).step_by(3); // ours and stock
-    let third = ("every third policy", Vec::from_iter(third));
+    let third = |first| {
+        let policies = project.policies.iter().skip(first).step_by(3); // ours and stock
+        ("every third policy", Vec::from_iter(policies))
+    };
     let mut cases = Vec::new();
     for arch in &project.arches {
         let apps = if arch == ANY_ARCH {
@@ -55,11 +63,10 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
             cases.push(best.holds(&results_folder(arch, 1)));
         }
     }
-    cases.push(under(&third, ANY_ARCH, FEW_POLICIES, 1));
-    cases.push(under(&every, ANY_ARCH, WAITING, 1));
-    cases.push(under(&third, ANY_ARCH, COROUTINES, 1));
+    let few = FEW_POLICIES.iter();
+    cases.extend(few.map(|&(app, first)| under(&third(first), ANY_ARCH, &[app], 1)));
     let name = format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}");
-    let urgent = case(name, check_order).boots(COROUTINES[0], ANY_ARCH);
+    let urgent = case(name, check_order).boots(COROUTINES, ANY_ARCH);
     cases.push(urgent.holds(&results_folder(ANY_ARCH, 1)));
     // Time is real on several CPUs, so that case runs alone. Its images are built before, beside
     // other cases.
@@ -71,10 +78,10 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         let app = app.to_string_lossy().into_owned();
         cases.push(own_suite(&app));
         cases.push(if project.apps.contains(&folder) {
-            under(&third, ANY_ARCH, &[&app], 1)
+            under(&third(1), ANY_ARCH, &[&app], 1)
         } else {
-            let name = format!("qemu: {}, {ANY_ARCH}, {app}", third.0);
-            let few = third.1.clone();
+            let (third, few) = third(1);
+            let name = format!("qemu: {third}, {ANY_ARCH}, {app}");
             case(name, move |context| run_plain(context, &folder, &few)).builds(ANY_ARCH)
         });
     }
@@ -192,12 +199,12 @@ fn check_pbg(context: &Context, arch: &str, app: &str) -> Result<()> {
 /// before the first timer.)
 fn check_order(context: &Context) -> Result<()> {
     const ORDER: [&str; 4] = ["control", "web", "index", "backup"];
-    let results = || results_of(ANY_ARCH, 1, COROUTINES[0], "sched_coop");
+    let results = || results_of(ANY_ARCH, 1, COROUTINES, "sched_coop");
     if results().is_err() {
         run_cells(
             context,
             ANY_ARCH,
-            COROUTINES[0],
+            COROUTINES,
             1,
             &[&"sched_coop".to_owned()],
         )?;
