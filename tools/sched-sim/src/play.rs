@@ -276,8 +276,7 @@ fn label(number: usize) -> String {
 
 /// Makes this the recording that PBG's plan is of.
 fn load(profile: &StoredProfile) -> Result<(), String> {
-    // What is played is its machine, not this one; and a task is who has its number, whatever
-    // it was known by.
+    // The machine that is played is not this one, and a task is known by its number alone.
     let mut here = profile.clone();
     here.header.architecture = Architecture::HERE;
     for (i, task) in here.tasks.iter_mut().enumerate() {

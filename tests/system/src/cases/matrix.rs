@@ -16,9 +16,9 @@ use crate::{
 
 /// The apps that run under every policy, on [`ANY_ARCH`].
 const ALL_POLICIES: &[&str] = &["yield", "realtime"];
-/// The apps that run under every third policy, because an image takes eight seconds to link, and the
-/// first policy of each: 0 is FIFO, 1 is RR with SJF and PBG, 2 is CFS. All of these cells are in
-/// the published tables, and a sample of those is measured again.
+/// The apps that run under every third policy, because an image takes eight seconds to link. The
+/// number is that of the first policy. 0 is FIFO, 1 is RR, with SJF and PBG, and 2 is CFS. All of
+/// these cells are in the published tables, and a sample of those is measured again.
 const FEW_POLICIES: &[(&str, usize)] = &[
     ("batch", 1),
     ("equal", 2),
