@@ -190,3 +190,38 @@ impl Wakes {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::{Ended, StoredPhase};
+
+    fn woken(task: u16, count: u64, after: u64) -> Woken {
+        Woken {
+            whom: Waker::Task(task),
+            count,
+            after: Counts(after),
+        }
+    }
+
+    /// Counts and times are rounded down in the first part, and the second has the rest.
+    #[test]
+    fn wakes_are_split_with_their_times() {
+        let wakes = Wakes::of([woken(2, 4, 10), woken(5, 1, 7)]);
+        let parts = [
+            Wakes::of([woken(2, 1, 2)]),
+            Wakes::of([woken(2, 3, 8), woken(5, 1, 7)]),
+        ];
+        assert_eq!(wakes.split(1, 4), parts);
+    }
+
+    #[test]
+    fn phase_names_its_wakers_and_the_tasks_that_it_woke_by_their_new_numbers() {
+        let named = |task: u16| StoredPhase {
+            woken_by: Waker::Task(task),
+            wakes: Wakes::of([woken(task + 1, 3, 30)]),
+            ..StoredPhase::new(Ended::Block, 3, Counts(100), Counts(50))
+        };
+        assert_eq!(named(1).renumbered(|task| Some(task + 10)), named(11));
+    }
+}
