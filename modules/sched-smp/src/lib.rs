@@ -15,7 +15,7 @@
 //!     an idle CPU stays, and that CPU gets an IPI. Each is one IPI, and none for a CPU that has one
 //!     pending.
 //!  5. **Requests and posts are level-triggered.** If an IPI is lost, the target finds them at its next tick. An IPI that
-//!     comes twice finds nothing.
+//!     comes twice finds nothing, and counts as a tick.
 //!
 //!  6. **Turns.** A CPU whose queue is shorter than another's is hungry, too, from its tick on, and asks no CPU. A CPU
 //!     with a longer queue sees it at its own tick and hands a task over. Where the lengths differ by one at
