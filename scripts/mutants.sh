@@ -48,12 +48,8 @@ fi
 # decide (the trait, the map, the clocks).
 readarray -t of_all < <(find "${KERNEL[@]/#/modules/}" -path '*/src/*' -name '*.rs' ! -name 'tests*' ! -path '*/tests/*' |
     grep -vE '/src/(base|clock|fair|lib|samples|simulated|interleavings)\.rs$' | sort | sed 's/^/--file=/')
-# Its tests take longest.
-readarray -t of_profile < <(printf '%s\n' "${of_all[@]}" | grep pbg-profile/)
-readarray -t of_others < <(printf '%s\n' "${of_all[@]}" | grep -v pbg-profile/)
-# Of axcoop what serves a domain: it has the most states.
-of_others+=("--file=$COROUTINES/"{domain,worker}.rs)
-of_all=("${of_others[@]}" "${of_profile[@]}")
+# The files of axcoop that serve a domain have the most states.
+of_all+=("--file=$COROUTINES/"{domain,worker}.rs)
 args=(mutants "${KERNEL[@]/#/--package=}" --package axcoop --profile mutants --output target --no-shuffle
     --minimum-test-timeout 15 --colors never)
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi
@@ -75,7 +71,7 @@ round() {
     esac
     # The next round counts what did not compile as caught before.
     cat "$OUT/unviable.txt" >>"$STATE/unviable"
-    # What timed out is caught, and need not be waited for again.
+    # A mutant that timed out is caught, and need not be waited for again.
     cat "$OUT/timeout.txt" >>"$OUT/caught.txt"
 }
 
@@ -83,8 +79,7 @@ round() {
 # Only the others meet the scenes in tests/ and those of the whole library in axsched-ext, which
 # take a minute.
 stopped=''
-round "${of_others[@]}" --cargo-arg=--lib
-round "${of_profile[@]}" --cargo-arg=--lib
+round "${of_all[@]}" --cargo-arg=--lib
 round "${of_all[@]}" "${KERNEL[@]/#/--test-package=}" --test-package=axcoop --test-package=axsched-ext
 
 all=$("$tool" "${args[@]}" "${of_all[@]}" --list | tee "$STATE/all" | wc -l)

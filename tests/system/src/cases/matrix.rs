@@ -1,4 +1,4 @@
-//! Every policy with every app. All run, repeat their figures, and keep PBG's promise.
+//! Policies with apps. All cells run and repeat their figures, and PBG keeps its promise.
 
 use std::path::Path;
 

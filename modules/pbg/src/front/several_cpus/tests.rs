@@ -336,6 +336,17 @@ impl TwoCpus {
         current.is_some_and(|current| Arc::ptr_eq(current, task))
     }
 
+    /// Returns CPUs that follow the plan of tasks with these run times, which are spawned again. The
+    /// second CPU runs the first one.
+    fn replaying<const N: usize>(runs: [u64; N]) -> (Self, [Handle<u64>; N]) {
+        let mut cpus = Self::new();
+        cpus.plan(&runs);
+        let tasks = runs.map(|_| cpus.spawn(0));
+        cpus.pick(1);
+        assert!(cpus.runs(1, &tasks[0]));
+        (cpus, tasks)
+    }
+
     /// Measures tasks that the second CPU runs for this long, one after the other, and follows that
     /// plan.
     fn plan(&mut self, runs: &[u64]) {
@@ -357,11 +368,7 @@ impl TwoCpus {
 /// yields before it is preempted.
 #[test]
 fn interrupted_task_that_yields_gives_way() {
-    let mut cpus = TwoCpus::new();
-    cpus.plan(&[10, 1_000]);
-    let [short, long] = [(); 2].map(|()| cpus.spawn(0));
-    cpus.pick(1);
-    assert!(cpus.runs(1, &short));
+    let (mut cpus, [short, long]) = TwoCpus::replaying([10, 1_000]);
     cpus.block(1);
     assert!(cpus.runs(1, &long));
     cpus.yield_now(1);
@@ -635,11 +642,7 @@ fn pinned_task_that_gives_way_costs_no_ipi_beside_an_idle_cpu() {
 #[test]
 fn cpu_whose_task_comes_last_is_interrupted() {
     for last in [0, 1] {
-        let mut cpus = TwoCpus::new();
-        cpus.plan(&[10, 500, 1_000]);
-        let [short, mid, long] = [(); 3].map(|()| cpus.spawn(0));
-        cpus.pick(1);
-        assert!(cpus.runs(1, &short));
+        let (mut cpus, [short, mid, long]) = TwoCpus::replaying([10, 500, 1_000]);
         cpus.block(1 - last);
         cpus.block(last);
         assert!(
@@ -655,11 +658,7 @@ fn cpu_whose_task_comes_last_is_interrupted() {
 /// PLACED: a tick that does not preempt is an answer, too.
 #[test]
 fn cpu_that_was_asked_in_vain_is_asked_again() {
-    let mut cpus = TwoCpus::new();
-    cpus.plan(&[10, 1_000]);
-    let [short, long] = [(); 2].map(|()| cpus.spawn(0));
-    cpus.pick(1);
-    assert!(cpus.runs(1, &short));
+    let (mut cpus, [short, long]) = TwoCpus::replaying([10, 1_000]);
     cpus.block(1);
     assert!(cpus.runs(1, &long));
     let main = cpus.current[0].clone().unwrap();
@@ -681,10 +680,7 @@ fn cpu_that_was_asked_in_vain_is_asked_again() {
 /// LEFT: a CPU that runs an earlier task does not ask for one that another CPU holds.
 #[test]
 fn later_task_that_another_cpu_holds_is_not_asked_for() {
-    let mut cpus = TwoCpus::new();
-    cpus.plan(&[10, 500, 1_000]);
-    let [short, mid, long] = [(); 3].map(|()| cpus.spawn(0));
-    cpus.pick(1);
+    let (mut cpus, [short, mid, long]) = TwoCpus::replaying([10, 500, 1_000]);
     cpus.block(1);
     let main = cpus.block(0);
     assert!(cpus.runs(1, &mid) && cpus.runs(0, &long));
