@@ -5,6 +5,7 @@
 use std::{fmt, sync::LazyLock};
 
 use regex::Regex;
+use unicase::UniCase;
 
 use crate::{
     Offence,
@@ -14,6 +15,8 @@ use crate::{
 /// A rule of language that a program can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
+    /// 0: a word is not one of the misspellings that `typos` knows.
+    Spelling,
     /// 1: `who`, `whom`, `nobody` and `somebody` are people.
     People,
     /// 2: a sentence begins with its subject, not with `who`, `whose`, `what` or `of`.
@@ -49,6 +52,7 @@ impl Rule {
     /// Returns the number and an example of the cure.
     fn entry(self) -> (u8, &'static str) {
         match self {
+            Self::Spelling => (0, "a misspelling; the list is that of `typos`"),
             Self::People => (1, "`the task that waits`, `no CPU`; `who` only for people"),
             Self::Subject => (2, "begin with the subject: `The task that ...`"),
             Self::Verb => (3, "begin with a verb: `Returns ...`, `Returns true if ...`"),
@@ -98,6 +102,7 @@ pattern!(
     r"(?i)\bso many\b|\b(?:is|are|was|were) to be\b|\b(?:is|are|was|were) had\b|\bfor as long[,.;]"
 );
 pattern!(NO_VERB, r"^(Whether|How|The same)\b");
+pattern!(WORD, r"[A-Za-z]+(?:'[a-z]+)?");
 pattern!(ENDS, r#"[.!?]["')*_]*\s+"#);
 /// Verbs in the third person, which no function's name begins with.
 const VERBS: &str = "adds arrives becomes begins belongs closes comes continues decides drains enters exists \
@@ -117,6 +122,11 @@ pub fn broken_by(passage: &Passage) -> Vec<Offence> {
             found: found.trim().to_owned(),
         });
     };
+    for word in WORD.find_iter(&passage.text) {
+        if is_misspelt(word.as_str()) {
+            offend(Rule::Spelling, word.as_str());
+        }
+    }
     match passage.kind {
         Kind::Function => {
             if is_third_person(&passage.text) {
@@ -162,6 +172,11 @@ pub fn broken_by(passage: &Passage) -> Vec<Offence> {
         offend(Rule::Verb, first_words(&passage.text));
     }
     broken
+}
+
+/// Returns true if `typos` knows the word as a misspelling.
+fn is_misspelt(word: &str) -> bool {
+    typos_dict::WORD.find(&UniCase::new(word)).is_some()
 }
 
 /// Returns true if a function's name begins with a verb in the third person. Its words are separate.

@@ -43,6 +43,7 @@ fn offences_of_a_page_are_found() {
         (15, 5),
         (17, 8),
         (17, 2),
+        (19, 0),
     ];
     assert_eq!(found("page.md"), expected);
 }

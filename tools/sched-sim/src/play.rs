@@ -21,7 +21,7 @@ use crate::{
     policies::{Policy, Sharing},
     programs::{MARK, Programs, START},
     time::{Clock, set_now},
-    trace::{Traced, Who},
+    trace::{Thread, Traced},
     workload::{Arrival, Workload},
 };
 
@@ -143,7 +143,7 @@ pub fn play_traced(
 ) -> Result<(Outcome, Traced), PlayError> {
     let (outcome, report, start_ns) =
         play_logged(workload, policy, plan, costs, machine, most.get())?;
-    let traced = Traced::new(&report.log, &whos(&report), start_ns);
+    let traced = Traced::new(&report.log, &threads(&report), start_ns);
     Ok((outcome, traced))
 }
 
@@ -248,25 +248,25 @@ fn number(task: &TaskReport) -> Option<usize> {
 }
 
 /// Returns the tasks of the model by their ids.
-fn whos(report: &Report) -> Vec<Who> {
+fn threads(report: &Report) -> Vec<Thread> {
     let idle = &report.log.idle;
-    let mut whos = vec![Who::Main; idle.len() + report.tasks.len()];
+    let mut threads = vec![Thread::Main; idle.len() + report.tasks.len()];
     for (cpu, id) in idle.iter().enumerate() {
-        whos[id.0] = Who::Idle(cpu);
+        threads[id.0] = Thread::Idle(cpu);
     }
     // Each CPU's is made with that CPU.
     let mut gcs = 0;
     for task in &report.tasks {
-        whos[task.label.id.0] = match number(task) {
-            Some(number) => Who::Task(number),
-            None if task.label.id == TaskId::MAIN => Who::Main,
+        threads[task.label.id.0] = match number(task) {
+            Some(number) => Thread::Task(number),
+            None if task.label.id == TaskId::MAIN => Thread::Main,
             None => {
                 gcs += 1;
-                Who::Gc(gcs - 1)
+                Thread::Gc(gcs - 1)
             }
         };
     }
-    whos
+    threads
 }
 
 /// Returns the label by which PBG knows a task.

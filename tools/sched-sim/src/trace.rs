@@ -5,7 +5,7 @@ use axsched_ext::model::{Log, Logged, TaskId};
 
 /// A task that can have a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Thread {
     /// Main, which submits the workload.
     Main,
     /// The task that releases tasks that have ended, on this CPU.
@@ -22,7 +22,7 @@ pub struct Stay {
     /// The CPU.
     pub cpu: usize,
     /// The task.
-    pub who: Who,
+    pub thread: Thread,
     /// Its begin.
     pub from_ns: u64,
     /// Its end.
@@ -41,7 +41,7 @@ pub struct Wake {
     /// The CPU on which that happened.
     pub cpu: usize,
     /// The task that had that CPU: it woke the task, or a tick that hit it did.
-    pub by: Who,
+    pub by: Thread,
     /// The CPU whose queue the task went into.
     pub to: usize,
 }
@@ -63,14 +63,14 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Reads a log, where `whos` are the tasks of the model by their ids.
-    pub(crate) fn new(log: &Log, whos: &[Who], start_ns: u64) -> Self {
-        let who = |id: TaskId| whos[id.0];
-        let mut current: Vec<_> = log.idle.iter().map(|&idle| (who(idle), 0)).collect();
-        current[0].0 = who(TaskId::MAIN);
+    /// Reads a log, where `threads` are the tasks of the model by their ids.
+    pub(crate) fn new(log: &Log, threads: &[Thread], start_ns: u64) -> Self {
+        let thread = |id: TaskId| threads[id.0];
+        let mut current: Vec<_> = log.idle.iter().map(|&idle| (thread(idle), 0)).collect();
+        current[0].0 = thread(TaskId::MAIN);
         // The tasks that have not ended.
-        let is_task = |who: &&Who| matches!(who, Who::Task(_));
-        let mut alive = whos.iter().filter(is_task).count();
+        let is_task = |thread: &&Thread| matches!(thread, Thread::Task(_));
+        let mut alive = threads.iter().filter(is_task).count();
         let mut traced = Self {
             start_ns,
             end_ns: 0,
@@ -82,7 +82,7 @@ impl Traced {
             let (at, cpu) = (record.time, record.cpu());
             match record.what {
                 Logged::Spawned(to) | Logged::Woken(to) => {
-                    if let Who::Task(task) = who(record.task()) {
+                    if let Thread::Task(task) = thread(record.task()) {
                         traced.wakes.push(Wake {
                             at_ns: at - start_ns,
                             task,
@@ -93,13 +93,13 @@ impl Traced {
                     }
                 }
                 Logged::Switched(left) => {
-                    let next = (who(record.task()), at);
-                    let (who, since) = std::mem::replace(&mut current[cpu], next);
-                    if matches!(who, Who::Task(_)) {
+                    let next = (thread(record.task()), at);
+                    let (thread, since) = std::mem::replace(&mut current[cpu], next);
+                    if matches!(thread, Thread::Task(_)) {
                         traced.end_ns = at - start_ns;
                         alive -= usize::from(left == Left::Exited);
                     }
-                    traced.stay(cpu, who, (since, at), Some(left));
+                    traced.stay(cpu, thread, (since, at), Some(left));
                 }
             }
         }
@@ -109,8 +109,8 @@ impl Traced {
             _ => traced.lost = 0,
         }
         let end_ns = traced.end_ns;
-        for (cpu, (who, since)) in current.into_iter().enumerate() {
-            traced.stay(cpu, who, (since, start_ns + end_ns), None);
+        for (cpu, (thread, since)) in current.into_iter().enumerate() {
+            traced.stay(cpu, thread, (since, start_ns + end_ns), None);
         }
         traced.stays.retain_mut(|stay| {
             if stay.to_ns > end_ns {
@@ -124,13 +124,13 @@ impl Traced {
     }
 
     /// Adds the part of a stay that lies after the start. All times are since boot.
-    fn stay(&mut self, cpu: usize, who: Who, (from, to): (u64, u64), left: Option<Left>) {
+    fn stay(&mut self, cpu: usize, thread: Thread, (from, to): (u64, u64), left: Option<Left>) {
         let since_start = |at: u64| at.saturating_sub(self.start_ns);
         let (from_ns, to_ns) = (since_start(from), since_start(to));
         if from_ns < to_ns {
             self.stays.push(Stay {
                 cpu,
-                who,
+                thread,
                 from_ns,
                 to_ns,
                 left,

@@ -13,7 +13,7 @@ use sched_sim::{
     play::{Outcome, play, play_traced},
     policies::{Policy, policies},
     recorded::recorded,
-    trace::{Left, Stay, Traced, Who},
+    trace::{Left, Stay, Thread, Traced},
     workload::Workload,
 };
 
@@ -99,9 +99,9 @@ fn assert_whole(traced: &Traced, cpus: usize) {
         for stay in traced.stays.iter().filter(|stay| stay.cpu == cpu) {
             assert_eq!(stay.from_ns, at, "{stay:?}");
             assert!(stay.to_ns > at, "{stay:?}");
-            match stay.who {
-                Who::Idle(of) | Who::Gc(of) => assert_eq!(of, cpu, "{stay:?}"),
-                Who::Main | Who::Task(_) => {}
+            match stay.thread {
+                Thread::Idle(of) | Thread::Gc(of) => assert_eq!(of, cpu, "{stay:?}"),
+                Thread::Main | Thread::Task(_) => {}
             }
             at = stay.to_ns;
         }
@@ -124,7 +124,7 @@ fn each_task_has_its_time_its_switches_and_its_wakes() {
         for (i, played) in outcome.tasks.iter().enumerate() {
             let name = format!("{} on {cpus}: {}", policy.name(), played.name);
             let mut stays: Vec<&Stay> = traced.stays.iter().collect();
-            stays.retain(|stay| stay.who == Who::Task(i));
+            stays.retain(|stay| stay.thread == Thread::Task(i));
             stays.sort_by_key(|stay| stay.from_ns);
             assert!(stays.is_sorted_by(|a, b| a.to_ns <= b.from_ns), "{name}");
             let sum: u64 = stays.iter().map(|stay| stay.to_ns - stay.from_ns).sum();
@@ -156,7 +156,7 @@ fn each_task_has_its_time_its_switches_and_its_wakes() {
         for wake in &traced.wakes {
             let is_it = |stay: &&Stay| {
                 let its = stay.from_ns..=stay.to_ns;
-                (stay.cpu, stay.who) == (wake.cpu, wake.by) && its.contains(&wake.at_ns)
+                (stay.cpu, stay.thread) == (wake.cpu, wake.by) && its.contains(&wake.at_ns)
             };
             assert!(traced.stays.iter().any(|stay| is_it(&stay)), "{wake:?}");
         }
@@ -164,7 +164,7 @@ fn each_task_has_its_time_its_switches_and_its_wakes() {
 }
 
 /// Returns the task that spawned this one.
-fn spawner(traced: &Traced, task: usize) -> Who {
+fn spawner(traced: &Traced, task: usize) -> Thread {
     let mut wakes = traced.wakes.iter();
     wakes.find(|wake| wake.task == task).unwrap().by
 }
@@ -175,9 +175,9 @@ fn main_submits_and_a_parent_its_child() {
     let by = |task| spawner(&traced, task);
     assert_eq!(
         (by(0), by(10), by(11)),
-        (Who::Main, Who::Main, Who::Task(0))
+        (Thread::Main, Thread::Main, Thread::Task(0))
     );
-    assert_eq!(traced.stays[0].who, Who::Main);
+    assert_eq!(traced.stays[0].thread, Thread::Main);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn what_does_not_fit_is_counted() {
         for stay in &cut.stays {
             let same = |other: &&Stay| (other.cpu, other.from_ns) == (stay.cpu, stay.from_ns);
             let other = whole.stays.iter().find(same).unwrap();
-            assert_eq!(stay.who, other.who);
+            assert_eq!(stay.thread, other.thread);
             match stay.left {
                 Some(_) => assert_eq!(stay, other),
                 None => assert!(stay.to_ns == cut.end_ns && other.to_ns >= cut.end_ns),
@@ -226,7 +226,7 @@ fn a_million_switches_are_kept() {
     assert!(traced.stays.len() > 1_000_000, "{}", traced.stays.len());
     assert_whole(&traced, 1);
     let run_ns: u64 = outcome.tasks.iter().map(|task| task.run_ns).sum();
-    let of_tasks = |stay: &&Stay| matches!(stay.who, Who::Task(_));
+    let of_tasks = |stay: &&Stay| matches!(stay.thread, Thread::Task(_));
     let stays = traced.stays.iter().filter(of_tasks);
     assert_eq!(
         stays.map(|stay| stay.to_ns - stay.from_ns).sum::<u64>(),
@@ -252,6 +252,6 @@ fn a_chain_of_4096_tasks_that_spawn_each_other_is_played() {
     let (outcome, traced) = traced_of(&profile, policy("rr"), 4, ALL);
     assert!(outcome.tasks.is_sorted_by_key(|task| task.submit_ns));
     let spawned_by = |task| spawner(&traced, task);
-    assert_eq!(spawned_by(0), Who::Main);
-    assert!((1..4_096).all(|task| spawned_by(task) == Who::Task(task - 1)));
+    assert_eq!(spawned_by(0), Thread::Main);
+    assert!((1..4_096).all(|task| spawned_by(task) == Thread::Task(task - 1)));
 }

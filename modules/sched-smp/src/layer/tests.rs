@@ -630,7 +630,7 @@ fn guest_that_is_removed_is_a_guest_no_more() {
 }
 
 #[test]
-fn name_and_priority_are_the_policys() {
+fn name_and_priority_come_from_the_policy() {
     type Layer = Balanced<Cfs<u64, VirtualClock>, SharedPerThread>;
     let mut layer = Layer::new();
     assert_eq!(Layer::scheduler_name(), "CFS");

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use anyhow::Result;
 use sched_sim::{
     policies::{Policy, Sharing},
-    trace::{Left as How, Traced, Who},
+    trace::{Left as How, Thread, Traced},
 };
 use sched_tests_results::TickPhase;
 
@@ -97,19 +97,19 @@ fn timeline(
     tasks: impl Iterator<Item = (String, u64)>,
     traced: Traced,
 ) -> Timeline {
-    let place = |who| match who {
-        Who::Main => 0,
-        Who::Gc(cpu) => 1 + 2 * cpu,
-        Who::Idle(cpu) => 2 + 2 * cpu,
-        Who::Task(task) => 1 + 2 * cpus + task,
+    let place = |thread| match thread {
+        Thread::Main => 0,
+        Thread::Gc(cpu) => 1 + 2 * cpu,
+        Thread::Idle(cpu) => 2 + 2 * cpu,
+        Thread::Task(task) => 1 + 2 * cpus + task,
     };
     let stays = traced.stays.into_iter().map(|stay| Stay {
         cpu: stay.cpu as u32,
-        thread: place(stay.who),
+        thread: place(stay.thread),
         from_ns: stay.from_ns,
         to_ns: stay.to_ns,
-        left: match (stay.who, stay.left) {
-            (Who::Task(_), Some(left)) => match left {
+        left: match (stay.thread, stay.left) {
+            (Thread::Task(_), Some(left)) => match left {
                 // The helper of a migration keeps it ready.
                 How::Yielded | How::Migrated => Left::Yielded,
                 How::Preempted => Left::Preempted,
@@ -121,7 +121,7 @@ fn timeline(
     });
     let wakes = traced.wakes.into_iter().map(|wake| Wake {
         at_ns: wake.at_ns,
-        thread: place(Who::Task(wake.task)),
+        thread: place(Thread::Task(wake.task)),
         cpu: wake.cpu as u32,
         to: wake.to as u32,
         by: place(wake.by),
@@ -205,7 +205,7 @@ mod tests {
     /// | CPU 1 | idle | `a` | `a` | `c` |
     /// | ready | `a`, `c` | `c` | `c` | |
     #[test]
-    fn an_idle_cpu_leaves_alone_what_is_in_anothers_queue() {
+    fn idle_cpu_takes_no_task_from_the_queue_of_another() {
         let mut timeline = played(&[("a", 40), ("b", 10), ("c", 20)]);
         let mut text = in_words(&timeline) + &Report::new(&timeline).text();
         timeline.lost = 2;
