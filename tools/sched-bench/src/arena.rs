@@ -1,7 +1,7 @@
 //! The allocator of `sched-bench`: a scene's tasks have the same addresses on every machine and in
 //! every tree. Addresses of the system's allocator depend on the C library and on earlier
-//! allocations, such as the program's path. Cache misses and the cost of a queue that allocates would
-//! depend on both.
+//! allocations, such as the program's path. Cache misses and the cost of a queue that allocates
+//! depend on these addresses.
 //!
 //! It is about as cheap as an allocator can be: an allocation in a scheduler call takes a few
 //! instructions.
@@ -77,8 +77,8 @@ impl Arena {
     }
 }
 
-// SAFETY: a block is cut from the room, where no other block overlaps it, with the alignment of the
-// layout; or it was freed with the same number of grains.
+// SAFETY: `cut` gives out each part of the room once, with the alignment of the layout. A block of
+// a free list has no owner, the number of grains of the layout, and the alignment of a grain.
 unsafe impl GlobalAlloc for Arena {
     #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -96,7 +96,7 @@ unsafe impl GlobalAlloc for Arena {
     #[inline(always)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if let Some(free) = self.free(layout) {
-            // SAFETY: it has a grain at least, and no owner.
+            // SAFETY: the caller owns the block, which has at least a grain.
             unsafe { block.cast::<*mut u8>().write(free.get()) };
             free.set(block);
         }

@@ -4,8 +4,8 @@
 //! Each has a `black_box(())`, which is no instruction. Without it the compiler drops the call of a
 //! tick that does nothing.
 //!
-//! Beside the scheduler's own instructions the return is counted and, where the compiler has not put
-//! the scheduler's code into the function, a call.
+//! Beside the scheduler's own instructions, the return is counted. A call is counted as well where
+//! the compiler has not inlined the scheduler's code into the function.
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ use axsched_ext::BaseScheduler;
 /// The functions, as `--toggle-collect` wants them.
 pub const COLLECTED: &str = "sched_bench::measured::*";
 
-/// Calls [`BaseScheduler::add_task`].
+/// Calls [`BaseScheduler::add_task`] for a new task.
 #[inline(never)]
 pub fn add<S: BaseScheduler>(scheduler: &mut S, task: S::SchedItem) {
     black_box(());
@@ -28,21 +28,22 @@ pub fn put<S: BaseScheduler>(scheduler: &mut S, task: S::SchedItem) {
     scheduler.put_prev_task(task, false);
 }
 
-/// Calls [`BaseScheduler::pick_next_task`].
+/// Calls [`BaseScheduler::pick_next_task`], and returns the task that it dequeues.
 #[inline(never)]
 pub fn pick<S: BaseScheduler>(scheduler: &mut S) -> Option<S::SchedItem> {
     black_box(());
     scheduler.pick_next_task()
 }
 
-/// Calls [`BaseScheduler::task_tick`].
+/// Calls [`BaseScheduler::task_tick`] for the current task. Returns true if the policy asks to
+/// preempt the current task.
 #[inline(never)]
 pub fn tick<S: BaseScheduler>(scheduler: &mut S, current: &S::SchedItem) -> bool {
     black_box(());
     scheduler.task_tick(current)
 }
 
-/// Calls [`BaseScheduler::set_priority`].
+/// Calls [`BaseScheduler::set_priority`] for a task. Returns true if the policy takes the priority.
 #[inline(never)]
 pub fn set_priority<S: BaseScheduler>(
     scheduler: &mut S,

@@ -1,6 +1,6 @@
-//! The measured operations, and a scene for each: the operation many times, with the steps that must
-//! happen between two of them. Before each there are as many tasks, ready or running, as before the
-//! first.
+//! The measured operations, and a scene for each: the operation many times, with the steps that
+//! must happen between two of them. Before each there are as many tasks, ready or running, as
+//! before the first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::measured;
 /// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A spawn.
+    /// A spawn, which enqueues a new task.
     Add,
-    /// A put and the pick after it.
+    /// A yield: the put of the running task and the pick after it.
     Yield,
     /// A wake-up: the put of a task that does not run.
     Put,
-    /// After the running task has blocked: a pick with no put before it.
+    /// A pick without a put before it, as after the running task has blocked.
     Pick,
     /// A tick of the timer, without the preemption that it may ask for.
     Tick,
@@ -28,7 +28,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// Every operation, in the order above.
     pub const ALL: [Self; 6] = [
         Self::Add,
         Self::Yield,
