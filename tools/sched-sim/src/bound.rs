@@ -7,12 +7,12 @@
 //! | any | m | mean busy times (`busy_times`), or a rule above if that is higher: SRPT on one CPU m times as fast, or the list | Schulz and Skutella, 2002 |
 //! | submitted by others at unknown times | m | the mean length | a job takes its length |
 //!
-//! A job's *length* is the time that it computes and sleeps. If the mean length is higher, it is the bound. Jobs with an
-//! unknown time of submission count with their lengths, beside the bound of the others: without them
-//! the others have a schedule, too.
+//! A job's *length* is the time that it computes and sleeps. If the mean length is higher, it is
+//! the bound. A job with an unknown time of submission adds its length. The bound of the others
+//! still holds, because a schedule without that job is a schedule of the others.
 //!
-//! Switching costs nothing here, and waits for each other are left out, as neither makes an order better. The time that
-//! main computes between two jobs that it submits in one go is left out, too.
+//! Switching costs nothing here, and waits for each other are left out, as neither makes an order
+//! better. The time that main computes between two jobs that it submits in one go is left out, too.
 
 mod busy_times;
 mod job;
@@ -24,22 +24,22 @@ pub use job::{Job, Step};
 /// A lower bound of the average turnaround.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// In nanoseconds.
+    /// The lower bound of the average turnaround, in nanoseconds.
     pub average_ns: f64,
-    /// Its kind.
+    /// The rule that gave the highest bound.
     pub kind: BoundKind,
 }
 
-/// The kind of a bound.
+/// The rule that a bound comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundKind {
     /// Shortest remaining processing time first, on one CPU.
     Srpt,
-    /// Shortest-first list, on several.
+    /// The shortest-first list, on several CPUs.
     ShortestFirst,
-    /// Mean busy times, or a rule for something easier that is higher.
+    /// Mean busy times, or the bound of an easier problem where that is higher.
     BusyTimes,
-    /// The mean length.
+    /// The mean length of the jobs.
     Length,
 }
 
@@ -55,8 +55,8 @@ impl BoundKind {
     }
 }
 
-/// Returns the best known bound. Takes O(n log n) for n jobs where a rule is exact, and some 10 ms more
-/// otherwise (see `busy_times`).
+/// Returns the best known bound. Takes O(n log n) for n jobs where a rule is exact, and some 10 ms
+/// more otherwise (see `busy_times`).
 pub fn bound(jobs: &[Job], cpus: usize) -> Bound {
     let (known, unknown): (Vec<_>, Vec<_>) = jobs
         .iter()
@@ -101,7 +101,7 @@ fn sum(jobs: &[Job], cpus: usize) -> (BoundKind, f64) {
 
 /// Returns the sum of turnarounds under SRPT on one CPU that is `speed` times as fast.
 fn srpt_sum(jobs: &[(u64, u64)], speed: u64) -> f64 {
-    // Time in parts of a nanosecond, so that all stays whole.
+    // Time in parts of a nanosecond keeps all numbers whole.
     let speed = u128::from(speed);
     let mut arrivals: Vec<_> = jobs
         .iter()
@@ -136,8 +136,8 @@ fn srpt_sum(jobs: &[(u64, u64)], speed: u64) -> f64 {
     }
 }
 
-/// Returns the sum of turnarounds if each CPU that is free takes the shortest job that is left. All are there at the
-/// start.
+/// Returns the sum of turnarounds if each CPU that is free takes the shortest job that is left. All
+/// are there at the start.
 fn list_sum(jobs: &[(u64, u64)], cpus: usize) -> f64 {
     let mut lengths: Vec<u64> = jobs.iter().map(|job| job.1).collect();
     lengths.sort_unstable();

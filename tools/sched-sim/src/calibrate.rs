@@ -1,9 +1,9 @@
 //! A recording without the time of its own scheduler.
 //!
-//! The time of a run interval contains the cost of the switch to it under the recorded policy, and of the begin of a
-//! sleep. These costs depend on the number of ready tasks. So the recording is played under its own
-//! policy, and each task's run intervals are made shorter or longer until it has the recorded time on
-//! the CPU.
+//! The time of a run interval contains the cost of the switch to it under the recorded policy, and
+//! of the begin of a sleep. These costs depend on the number of ready tasks. So the recording is
+//! played under its own policy, and each task's run intervals are made shorter or longer until it
+//! has the recorded time on the CPU.
 
 use crate::{
     costs::YieldCost,
@@ -21,7 +21,7 @@ pub const TOLERANCE: f64 = 0.000_2;
 /// A workload that takes as long as recorded under its own policy.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
-    /// The workload.
+    /// The recorded workload, its run intervals made longer or shorter.
     pub workload: Workload,
     /// The largest difference that is left, in parts of a task's recorded time.
     pub rest: f64,

@@ -25,8 +25,9 @@ impl YieldCost {
         self.points.first().map_or(0.0, |point| point.1)
     }
 
-    /// Returns the cost for one of `tasks` tasks that keeps the CPU: that of a yield to another task without the switch
-    /// itself, which takes `switch_ns`, but never less than alone.
+    /// Returns the cost for one of `tasks` tasks that keeps the CPU. It is the cost of a yield to
+    /// another task less `switch_ns`, the time of the switch itself, and never less than that of a
+    /// task alone.
     pub fn kept_ns(&self, tasks: u64, switch_ns: f64) -> f64 {
         match tasks {
             0..=1 => self.alone_ns(),
@@ -34,15 +35,16 @@ impl YieldCost {
         }
     }
 
-    /// Returns the cost with a switch to another of `tasks` tasks. Between two measured numbers it is a straight line over
-    /// their logarithm. Beyond the largest, and below the smallest of at least two, it is that of these.
+    /// Returns the cost with a switch to another of `tasks` tasks. Between two measured numbers of
+    /// tasks it is linear in their logarithm. Above the largest, and below the smallest that is at
+    /// least 2, it is the cost measured there.
     pub fn switched_ns(&self, tasks: u64) -> f64 {
         let switched = || self.points.iter().filter(|point| point.0 > 1);
         let below = switched().take_while(|point| point.0 <= tasks).last();
         let above = switched().find(|point| point.0 > tasks);
         match (below, above) {
             (Some(&(a, cost_a)), Some(&(b, cost_b))) => {
-                // Exact for powers of two: on any machine the same.
+                // The logarithms of powers of two are exact, so all machines find the same cost.
                 let part = (tasks as f64 / a as f64).log2() / (b as f64 / a as f64).log2();
                 cost_a + part * (cost_b - cost_a)
             }
@@ -57,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cost_lies_between_those_of_the_numbers_beside_it() {
+    fn cost_is_interpolated_between_measured_numbers_of_tasks() {
         let cost = YieldCost::new([(256, 800.0), (4, 400.0), (1, 100.0), (64, 600.0)]);
         assert_eq!(cost.alone_ns(), 100.0);
         assert_eq!(

@@ -1,9 +1,9 @@
 //! Plays a workload under a policy.
 //!
-//! Its [`programs`](crate::programs) are played by the model of `axtask`
-//! ([`axsched_ext::model`]), whose time unit is a nanosecond here. The time of the results begins
-//! when main spawns the first task. The cost of a switch is in the table of costs; a tick, a wake and a spawn cost as
-//! much as a call.
+//! Its [`programs`](crate::programs) are played by the model of `axtask` ([`axsched_ext::model`]),
+//! whose time unit is a nanosecond here. The time of the results begins when main spawns the first
+//! task. The cost of a switch is in the table of costs; a tick, a wake and a spawn cost as much as
+//! a call.
 
 use std::num::NonZeroUsize;
 
@@ -28,7 +28,7 @@ use crate::{
 /// The machine that a workload is played on.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// 1 to 64.
+    /// The number of CPUs, 1 to 64.
     pub cpus: usize,
     /// The time between two ticks, in nanoseconds.
     pub tick_ns: u64,
@@ -36,13 +36,13 @@ pub struct Machine {
     pub phase_ns: u64,
     /// The time of the switch itself from one task to another, in nanoseconds.
     pub switch_ns: u64,
-    /// The time of the program's own instrument in it, in nanoseconds.
+    /// The time of the program's own instrument in a switch, in nanoseconds.
     pub hook_ns: u64,
     /// The counter that policies read.
     pub clock: Clock,
     /// The way in which the CPUs share their work, under policies that can.
     pub sharing: Sharing,
-    /// A task that was preempted has to go on where it was, as on riscv64.
+    /// True if a preempted task must run next on the CPU that it was on, as on riscv64.
     pub preempted_stay: bool,
 }
 
@@ -52,13 +52,13 @@ pub const INTERRUPT_NS: u64 = 20_000;
 /// The result of a task. Times are in nanoseconds since the first was submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// Its name.
+    /// The name of the task in the workload.
     pub name: String,
     /// The time at which it was spawned, or was due if main was late.
     pub submit_ns: u64,
     /// The time at which it first got a CPU.
     pub first_run_ns: u64,
-    /// The time at which it had ended.
+    /// The time at which it ended.
     pub finish_ns: u64,
     /// The time for which it had a CPU.
     pub run_ns: u64,
@@ -75,8 +75,8 @@ pub struct Outcome {
     pub tasks: Vec<Played>,
     /// Switches with a task of the workload at either end.
     pub switches: u64,
-    /// The number of times that all tasks waited for each other, and one was let go. Then the recording does not tell enough
-    /// about the waits.
+    /// The number of times that all tasks waited for each other, and one was let go. If it is not
+    /// 0, the recording does not tell enough about the waits.
     pub broken_waits: u64,
     /// The status of PBG; `None` if no plan was followed.
     pub plan: Option<Status>,
@@ -96,24 +96,25 @@ pub enum PlayError {
     /// The model found that the policy broke a rule, or the workload never ends.
     #[error("{policy}: {failure}")]
     Failed {
-        /// The policy.
+        /// The name of the policy that was played.
         policy: &'static str,
-        /// The failure.
+        /// The failure that the model reports.
         failure: Box<Failure>,
     },
     /// The plan cannot be made of the recording.
     #[error("{policy}: the recording makes no plan: {why}")]
     NoPlan {
-        /// The policy.
+        /// The name of the policy that needs the plan.
         policy: &'static str,
-        /// The reason.
+        /// The reason that PBG gives.
         why: String,
     },
 }
 
-/// The cost of a pick depends on the number of tasks up to this one.
+/// The cost of a pick grows with the number of tasks up to this one.
 const MOST_TASKS: u64 = 1 << 13;
-/// Plays `workload` once under `policy`; one that follows a plan follows that of `plan`.
+
+/// Plays `workload` once under `policy`. A policy that follows a plan takes it from `plan`.
 ///
 /// # Errors
 /// See [`PlayError`].
@@ -128,8 +129,8 @@ pub fn play(
     Ok(outcome)
 }
 
-/// Plays `workload` likewise, and returns the trace of its first `most` switches and wakes as well. Their log takes 16
-/// bytes each during the run.
+/// Plays `workload` like [`play`], and returns the trace of its first `most` switches and wakes as
+/// well. Their log takes 16 bytes each during the run.
 ///
 /// # Errors
 /// See [`PlayError`].
@@ -157,7 +158,7 @@ fn play_logged(
     log_records: usize,
 ) -> Result<(Outcome, Report, u64), PlayError> {
     machine.clock.install();
-    if policy.follows_plan() {
+    if policy.is_planned() {
         load(plan).map_err(|why| PlayError::NoPlan {
             policy: policy.name(),
             why,
@@ -189,7 +190,7 @@ fn play_logged(
         is_checked: false,
         ..Config::default()
     };
-    let programs = Programs::new(workload, policy.follows_plan());
+    let programs = Programs::new(workload, policy.is_planned());
     let main = programs.main(machine.tick_ns, machine.phase_ns);
     let report = policy
         .run(machine.sharing, &config, &main)
@@ -198,12 +199,12 @@ fn play_logged(
             failure,
         })?;
     let mut plan = None;
-    if policy.follows_plan() {
+    if policy.is_planned() {
         let status = PerThread::control().status();
         PerThread::retire();
         plan = status
             .ok()
-            .filter(|_| policy.follows_plan_on(machine.cpus, machine.sharing));
+            .filter(|_| policy.is_planned_on(machine.cpus, machine.sharing));
         if plan.is_some_and(|status| status.planned == 0) {
             return Err(PlayError::NoPlan {
                 policy: policy.name(),
@@ -211,7 +212,7 @@ fn play_logged(
             });
         }
     }
-    // Those of the workload, in the order in which they were spawned.
+    // The tasks of the workload, in its order.
     let mut spawned: Vec<&TaskReport> = Vec::with_capacity(workload.jobs.len());
     spawned.extend(report.tasks.iter().filter(|task| number(task).is_some()));
     assert_eq!(spawned.len() as u64, tasks, "all tasks have been spawned");
@@ -254,7 +255,7 @@ fn threads(report: &Report) -> Vec<Thread> {
     for (cpu, id) in idle.iter().enumerate() {
         threads[id.0] = Thread::Idle(cpu);
     }
-    // Each CPU's is made with that CPU.
+    // The model creates the gc tasks in the order of their CPUs.
     let mut gcs = 0;
     for task in &report.tasks {
         threads[task.label.id.0] = match number(task) {
@@ -274,7 +275,7 @@ fn label(number: usize) -> String {
     format!("{MARK}{number}")
 }
 
-/// Makes this the recording that PBG's plan is of.
+/// Loads the recording from which PBG makes its plan.
 fn load(profile: &StoredProfile) -> Result<(), String> {
     // The machine that is played is not this one, and a task is known by its number alone.
     let mut here = profile.clone();
@@ -298,10 +299,10 @@ fn load(profile: &StoredProfile) -> Result<(), String> {
 fn on_call(what: u32) {
     let control = PerThread::control();
     if what == START {
-        // On several CPUs that share nothing PBG says no, and its fallback runs.
+        // PBG refuses several CPUs that share nothing, and its base policy runs.
         let _ = control.start_pbg();
         return;
     }
-    // The label is one: see `load`.
+    // `load` has checked the label.
     let _ = control.label_next(&label(what as usize));
 }

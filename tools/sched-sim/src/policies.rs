@@ -18,18 +18,18 @@ use axsched_upstream as stock;
 pub struct Policy {
     name: &'static str,
     run: Run,
-    /// Within the layer for several CPUs, if there is one for it.
+    /// Runs the policy within the layer for several CPUs, if it can.
     balanced: Option<Run>,
     is_preemptive: bool,
-    follows_plan: bool,
+    is_planned: bool,
 }
 
 /// The way in which CPUs share their work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// They share nothing, as in `axtask`: tasks are dealt out in turn.
+    /// The CPUs share nothing, as in `axtask`: new tasks go to the CPUs in turn.
     None,
-    /// They share as in [`axsched_ext::balance`], and nothing under policies without it.
+    /// The CPUs share as in [`axsched_ext::balance`], and nothing under policies without it.
     #[default]
     Balanced,
 }
@@ -45,7 +45,7 @@ impl<P: Inside> Within for Adapter<P> {
     type Policy = P;
 }
 
-/// Under several CPUs; PBG has a way of its own.
+/// Adds the layer for several CPUs to a policy. PBG has its own.
 macro_rules! shared {
     ($policy:expr, pbg $scheduler:ty) => {
         $policy
@@ -60,7 +60,7 @@ macro_rules! shared {
 
 macro_rules! ours {
     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
-        /// The library's, as its list has them.
+        /// Returns the library's policies, in the order of its list.
         fn ours() -> Vec<Policy> {
             use axsched_ext::*;
             type T = ModelTask;
@@ -85,7 +85,7 @@ static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
             "pbg" => {
                 let pbg = Policy {
                     balanced: Some(run_together),
-                    follows_plan: true,
+                    is_planned: true,
                     ..Policy::new("pbg", pbg)
                 };
                 all.push(pbg);
@@ -130,7 +130,7 @@ impl Policy {
             run,
             balanced: None,
             is_preemptive: true,
-            follows_plan: false,
+            is_planned: false,
         }
     }
 
@@ -156,19 +156,20 @@ impl Policy {
         self.is_preemptive
     }
 
-    /// Returns true if it needs a recording to follow.
-    pub const fn follows_plan(&self) -> bool {
-        self.follows_plan
+    /// Returns true if it follows a plan, for which it needs a recording.
+    pub const fn is_planned(&self) -> bool {
+        self.is_planned
     }
 
     /// Returns true if CPUs can share their work in this way under it.
-    pub const fn shares(&self, sharing: Sharing) -> bool {
+    pub const fn can_share(&self, sharing: Sharing) -> bool {
         self.shared(sharing).is_some()
     }
 
-    /// Returns true if it follows its plan on `cpus` CPUs. If they share nothing, PBG refuses and its base policy runs.
-    pub const fn follows_plan_on(&self, cpus: usize, sharing: Sharing) -> bool {
-        self.follows_plan && (cpus == 1 || self.shares(sharing))
+    /// Returns true if it follows its plan on `cpus` CPUs. If they share nothing, PBG refuses and
+    /// its base policy runs.
+    pub const fn is_planned_on(&self, cpus: usize, sharing: Sharing) -> bool {
+        self.is_planned && (cpus == 1 || self.can_share(sharing))
     }
 
     const fn shared(&self, sharing: Sharing) -> Option<Run> {
@@ -178,7 +179,7 @@ impl Policy {
         }
     }
 
-    /// Runs a program. Several CPUs share their work in this way, if they [can](Self::shares).
+    /// Runs a program. Several CPUs share their work in this way, if they [can](Self::can_share).
     pub(crate) fn run(
         &self,
         sharing: Sharing,
@@ -243,7 +244,7 @@ mod tests {
             let same = all.iter().filter(|other| other.name == policy.name);
             assert_eq!(same.count(), 1, "{}", policy.name);
         }
-        let planned = all.iter().filter(|policy| policy.follows_plan());
+        let planned = all.iter().filter(|policy| policy.is_planned());
         assert_eq!(planned.count(), 2);
         assert!(all.len() > ours().len());
     }

@@ -1,9 +1,9 @@
 //! A workload as programs of the model of `axtask`.
 //!
-//! Main runs for some ticks first, so that every policy knows how long a tick is, sleeps until
-//! one, runs for the phase of the tick, and then spawns its tasks. None of those that it spawns in
-//! one go may start before the last of them is there, unless it computes for long in between.
-//! At last it waits at a latch until all have ended.
+//! Main first runs for some ticks, so that every policy knows how long a tick is. It sleeps until a
+//! tick, runs for the phase of the tick, and then spawns its tasks. No task that it spawns in one
+//! go starts before the last of them is there, unless main computes for long in between. At the end
+//! main waits at a latch until all tasks have ended.
 
 use std::iter;
 
@@ -33,12 +33,13 @@ pub struct Programs<'a> {
     waits: Waits,
     /// True if tasks are announced by their number ([`Op::Call`]) before they are spawned.
     announces: bool,
-    /// The children of each task and, last, of main whose time of spawn was not recorded.
+    /// The children of each task, and last those of main, whose time of spawn was not recorded.
     children: Vec<Vec<usize>>,
 }
 
 impl<'a> Programs<'a> {
-    /// Prepares a workload. Its programs announce each spawn to a plan that is followed if `announces` is true.
+    /// Prepares a workload. If `announces` is true, its programs announce each spawn to the plan
+    /// that is followed.
     pub fn new(workload: &'a Workload, announces: bool) -> Self {
         let jobs = &workload.jobs;
         let mut children = vec![Vec::new(); jobs.len() + 1];
@@ -59,7 +60,8 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Returns the program of main on a machine with such ticks, if the workload begins `phase_ns` after one.
+    /// Returns the program of main on a machine with such ticks, if the workload begins `phase_ns`
+    /// after one.
     pub fn main(&self, tick_ns: u64, phase_ns: u64) -> Program {
         // It begins with the first tick a whole one away, and wakes at a tick.
         let mut ops = vec![Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2)];
@@ -114,8 +116,8 @@ impl<'a> Programs<'a> {
         self.announces.then_some(Op::Call(i as u32))
     }
 
-    /// Returns the programs of main's tasks, which hold those of their children. They are made from the last one on, as a
-    /// child comes after its parent.
+    /// Returns the programs of main's tasks, which hold those of their children. They are made from
+    /// the last one on, as a child comes after its parent.
     fn of_tasks(&self) -> Vec<Option<Program>> {
         let mut programs = vec![None; self.workload.jobs.len()];
         for i in (0..programs.len()).rev() {
@@ -198,7 +200,8 @@ fn spawn(programs: &mut [Option<Program>], task: usize) -> Op {
     Op::Spawn(programs[task].take().expect("each task is spawned once"))
 }
 
-/// Returns the steps of a run interval: it computes, wakes others after their times, and does `then`.
+/// Returns the steps of a run interval: it computes, wakes others after their times, and does
+/// `then`.
 fn interval(run_ns: u64, wakes: &[(u64, Wake)], then: &[Op]) -> Vec<Op> {
     let mut steps = Vec::new();
     let mut done_ns = 0;

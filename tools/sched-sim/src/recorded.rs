@@ -1,15 +1,16 @@
 //! The workload that was recorded: the mean of the runs of a profile, with what switching cost
 //! still in it.
 //!
-//! - **Waits** for the timer are sleeps, half a tick shorter than they were: a task is woken at a
-//!   tick, up to one after it has slept enough. Waits for another task are waits for it. Other
-//!   waits count as sleeps: waits for main, for tasks outside the program, for tasks that were not nearly always the
-//!   same, and all of format 1.
-//! - **Main** spawns what it spawned, in that order. What came after a sleep of main comes at that
-//!   time, whatever happens: half a tick before main was woken. What came after main was woken by
-//!   a task comes after that.
-//! - **A task** spawns its children after as many waits as it had had, and so much computing.
-//!   Format 1 does not tell: then all tasks of main come at the start, and the others when their parents begin.
+//! - **Waits** for the timer are sleeps, half a tick shorter than they were: a task is woken at the
+//!   first tick after it has slept enough. Waits for another task are waits for it. Other waits
+//!   count as sleeps: waits for main, for tasks outside the program, for tasks that were not nearly
+//!   always the same, and all of format 1.
+//! - **Main** spawns the recorded tasks in their order. A task that main spawned after a sleep
+//!   comes half a tick before main was woken, independent of the other tasks. A task that main
+//!   spawned after another task had woken it comes after that wake.
+//! - **A task** spawns a child after as many waits, and as much computing, as it had then. Format 1
+//!   does not record this. In that case all tasks of main come at the start, and the others when
+//!   their parents begin.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -60,8 +61,9 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
 /// A task that waits at least this many times as often for one task as for the timer never sleeps.
 const LONE: u64 = 64;
 
-/// Returns, for each task, the task that ended nearly all of its waits, by the recorded wakes. If one wake among hundreds
-/// was noted as the timer's, the sums of phases only tell that the waker was not always the same.
+/// Returns, for each task, the task that ended nearly all of its waits, by the recorded wakes. If
+/// one wake among hundreds was noted as the timer's, the sums of phases only tell that the waker
+/// was not always the same.
 fn usual_wakers(profile: &StoredProfile) -> Vec<Option<usize>> {
     let mut wakes: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); profile.tasks.len()];
     for (waker, task) in profile.tasks.iter().enumerate() {
@@ -85,8 +87,8 @@ fn usual_wakers(profile: &StoredProfile) -> Vec<Option<usize>> {
     usual.collect()
 }
 
-/// Turns the few sleeps of a task that mostly waits for the same task into such waits. A wake just before a tick is noted
-/// as the timer's.
+/// Turns the few sleeps of a task that mostly waits for the same task into such waits. A wake just
+/// before a tick is noted as the timer's.
 fn ignore_lone_sleeps(steps: &mut [Work]) {
     let (mut sleeps, mut waits) = (0, BTreeMap::<usize, u64>::new());
     for work in &*steps {
@@ -109,9 +111,9 @@ fn ignore_lone_sleeps(steps: &mut [Work]) {
     }
 }
 
-/// Makes tasks wake as often as they are waited for. Rounding, the mean of several runs and wakes that were noted as the
-/// timer's have changed the numbers. First, phases that woke a task nearly once in each run interval do
-/// so in each. Then the phase that wakes most makes up the rest.
+/// Makes tasks wake as often as they are waited for. Rounding, the mean of several runs and wakes
+/// that were noted as the timer's have changed the numbers. First, phases that woke a task nearly
+/// once in each run interval do so in each. Then the phase that wakes most makes up the rest.
 fn match_wakes(workload: &mut Workload) {
     let waits = workload.waits();
     for (waker, job) in workload.jobs.iter_mut().enumerate() {
@@ -136,9 +138,9 @@ fn match_wakes(workload: &mut Workload) {
         }
         for (whom, by) in change {
             let mut by = by;
-            // A task that woke another a little more often than once in each interval did so once in each. A wake
-            // that waits for the next tick to say whose it was may be noted one interval late, so
-            // this is a matter of all intervals together.
+            // A task that woke another a little more often than once in each interval did so once
+            // in each. A wake that waits for the next tick to say whose it was may be noted one
+            // interval late, so this is a matter of all intervals together.
             let (mut times, mut beyond) = (0, 0);
             for work in &job.steps {
                 for wakes in work.wakes.iter().filter(|wakes| wakes.whom == whom) {
@@ -175,7 +177,8 @@ fn match_wakes(workload: &mut Workload) {
     }
 }
 
-/// Returns the task that spawns it; `None` is main, which also spawns the tasks that were at several places.
+/// Returns the task that spawns it; `None` is main, which also spawns the tasks that were at
+/// several places.
 fn parent(task: &StoredTask) -> Option<usize> {
     match task.place {
         Place::Child { parent, .. } => Some(parent as usize),
@@ -294,8 +297,8 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
     steps.push(Work::new(1, 0.0, Then::Spawn(child)));
 }
 
-/// Returns the steps of a task as the mean of its runs. `usual` is the task that it waits for if the recording does not
-/// tell.
+/// Returns the steps of a task as the mean of its runs. `usual` is the task that it waits for if
+/// the recording does not tell.
 fn steps(task: &StoredTask, usual: Option<usize>, clock: Clock, tick_ns: u64) -> Vec<Work> {
     let runs = f64::from(task.runs);
     // The part of a run interval before a preemption, which does not depend on the program.

@@ -16,49 +16,51 @@ pub enum Thread {
     Task(usize),
 }
 
-/// A time on a CPU.
+/// A time for which a CPU runs the same task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// The CPU.
+    /// The CPU that the stay was on, from 0.
     pub cpu: usize,
-    /// The task.
+    /// The task that had the CPU.
     pub thread: Thread,
-    /// Its begin.
+    /// The time at which the task got the CPU, in nanoseconds since the first submission.
     pub from_ns: u64,
-    /// Its end.
+    /// The time at which it left the CPU, in nanoseconds since the first submission.
     pub to_ns: u64,
-    /// The way in which it ended; `None` at the end of the trace.
+    /// The way in which the stay ended; `None` at the end of the trace.
     pub left: Option<Left>,
 }
 
-/// A task was submitted or woken.
+/// The submission or the wake of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// The time.
+    /// The time, in nanoseconds since the first submission.
     pub at_ns: u64,
     /// The task's place in the workload.
     pub task: usize,
-    /// The CPU on which that happened.
+    /// The CPU that submitted or woke the task.
     pub cpu: usize,
-    /// The task that had that CPU: it woke the task, or a tick that hit it did.
+    /// The task that had that CPU. It woke the task, or a tick that interrupted it did.
     pub by: Thread,
     /// The CPU whose queue the task went into.
     pub to: usize,
 }
 
-/// A run, from the submission of the first task on. Times in nanoseconds since then.
+/// The trace of a run from the submission of the first task on. Times are in nanoseconds since
+/// then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// The start, since boot.
+    /// The submission of the first task, in nanoseconds since boot.
     pub start_ns: u64,
-    /// The time at which the last task had left its CPU, or at which the log was full.
+    /// The time at which the last task left its CPU, or at which the log was full.
     pub end_ns: u64,
-    /// By CPU, and of each CPU from 0 to `end_ns` without a gap or an overlap. A task's stays add
-    /// up to its [`run_ns`](crate::play::Played::run_ns), unless some were lost.
+    /// Sorted by CPU; those of a CPU cover 0 to `end_ns` without a gap or an overlap. A task's
+    /// stays add up to its [`run_ns`](crate::play::Played::run_ns), unless some were lost.
     pub stays: Vec<Stay>,
-    /// In the order of their times.
+    /// Sorted by time.
     pub wakes: Vec<Wake>,
-    /// The number of switches and wakes, all after `end_ns`, that did not fit into the log; 0 if all tasks had ended before.
+    /// The number of switches and wakes that did not fit into the log, all of them after `end_ns`.
+    /// It is 0 if all tasks had ended before.
     pub lost: u64,
 }
 

@@ -1,21 +1,24 @@
-//! Waits of tasks for each other as semaphores of the model: one for each pair of a waker and a waiter.
+//! Waits of tasks for each other as semaphores of the model, one for each pair of a waker and a
+//! waiter.
 //!
-//! A wake is a permit, so one that comes before its wait counts. That is what makes a recording
-//! playable in another order: the n-th wait of a pair goes with its n-th wake, so any order that
-//! keeps both sides' own can be played to the end. If a recording has lost the waker
-//! (another one each time, phases that were made coarser), wakes go in turn to the waits that have none. A task that
-//! ends lets all its waiters go.
+//! A wake is a permit, so a wake that comes before its wait is not lost. The n-th wait of a pair
+//! takes the permit of its n-th wake. So a recording can be played to the end in any order that
+//! keeps each task's own. Some wakes do not name the woken task: it was another one each time, or
+//! phases were merged. Such wakes go in turn to the waits that have none. A task that ends releases
+//! all its waiters.
 //!
-//! SLOT: a wait that did not happen is in no recording. A task in the middle of a pipeline that
-//! found the next one waiting each time was never seen to wait for room; played without, it would
-//! run ahead as far as the policy lets it. So between two tasks there is taken to be a buffer of
-//! one slot, and the waker waits until the other has taken what it was last woken for, if
+//! SLOT: A wait that did not happen is not recorded. If a task in the middle of a pipeline found
+//! the next task waiting each time, it was never seen to wait for room. Played without such waits,
+//! it would run ahead as far as the policy lets it. So the model assumes a buffer of one slot
+//! between two tasks: the waker waits until the other task has taken the item that it was last
+//! woken for. It does so if all of this is true:
 //!
-//! - at least `MANY` wakes found their task waiting, each of them: one whose buffer has more
-//!   room finds it ready at times, and that wake is not recorded;
-//! - the waker never waits for that task, which would be the same in the recording's own words;
-//! - each of the waker's run intervals ends in a wait for another task, and has one such wake at
-//!   most: so it makes items of others', one by one, and is no source of requests.
+//! - There were at least `MANY` wakes, and each of them found the task waiting. If a buffer has
+//!   more room, its task is ready at times, and that wake is not recorded.
+//! - The waker never waits for that task. If it did, the recording would limit it by itself.
+//! - Each of the waker's run intervals ends in a wait for another task, and has one such wake at
+//!   most. So the waker makes its items from those of others, one by one, and is no source of
+//!   requests.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +27,9 @@ use crate::workload::{Peer, Then, Wakes, Work, Workload};
 /// The semaphores of a workload.
 #[derive(Debug)]
 pub struct Waits {
-    /// By waker and waiter.
+    /// The queue at which the waiter waits, by waker and waiter.
     queues: BTreeMap<(usize, Peer), Queue>,
-    /// SLOT: by waiter and waker, where the waker waits until there is room.
+    /// The queue at which the waker waits until there is room, by waiter and waker (SLOT).
     room: BTreeMap<(usize, usize), u32>,
 }
 
@@ -79,7 +82,7 @@ impl Waits {
     /// Returns the queue at which `waiter` waits for `waker`.
     ///
     /// # Panics
-    /// If it never does.
+    /// If `waiter` never waits for it.
     pub fn queue(&self, waker: usize, waiter: Peer) -> u32 {
         self.queues[&(waker, waiter)].number
     }
@@ -91,12 +94,13 @@ impl Waits {
         wakes.chain(room.map(|(_, &queue)| queue))
     }
 
-    /// Returns the queue at which `waker` waits until `waiter` has taken what it was woken for (SLOT).
+    /// Returns the queue at which `waker` waits until `waiter` has taken the item that it was last
+    /// woken for (SLOT).
     pub fn room(&self, waker: usize, waiter: usize) -> Option<u32> {
         self.room.get(&(waiter, waker)).copied()
     }
 
-    /// Returns all these queues, each of which has a permit at first (SLOT).
+    /// Returns the queues of all slots, each of which has a permit at first (SLOT).
     pub fn rooms(&self) -> impl Iterator<Item = u32> {
         self.room.values().copied()
     }
@@ -134,10 +138,10 @@ impl Waits {
     }
 }
 
-/// The number of wakes that do not all find their task waiting by accident.
+/// The number of wakes that do not all find the woken task waiting by accident.
 const MANY: u64 = 64;
 
-/// Returns true if there is a buffer of one slot between the two (SLOT).
+/// Returns true if there is a buffer of one slot between the two tasks (SLOT).
 fn has_slot(
     workload: &Workload,
     waits: &BTreeMap<(usize, Peer), u64>,
@@ -165,7 +169,7 @@ fn has_slot(
 #[derive(Debug)]
 pub struct Waking {
     named: BTreeMap<Peer, Wake>,
-    /// Queues with waits that have no wake, and the number of these.
+    /// The queues with waits that have no wake, each with the number of these waits.
     missing: Vec<(u32, u64)>,
     turn: usize,
 }
@@ -203,7 +207,8 @@ mod tests {
         }
     }
 
-    /// A source, a filter that wakes the sink so often, and a sink that waits so often for it.
+    /// Returns a source, a filter that wakes the sink `woken` times, and a sink that waits for the
+    /// filter `waits` times.
     fn pipeline(woken: u64, waits: u64) -> Workload {
         let job = |steps| Job {
             name: "job".to_owned(),
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!(wake.queue, waits.queue(1, Peer::Task(2)));
         assert!(
             waits.of_task(2).any(|queue| queue == room),
-            "who ends has room"
+            "a sink that ends releases the filter"
         );
         // Source and filter wait for each other in the recording's own words.
         assert_eq!((waits.room(0, 1), waits.room(1, 0)), (None, None));

@@ -1,18 +1,19 @@
 //! A workload with changes that the user asks for.
 //!
-//! 1. A task that takes longer or shorter computes longer or shorter in each of its run
-//!    intervals, all by the same factor. It yields and waits as often, and waits as long.
-//! 2. A task that is given a time computes for that time altogether. If it has computed nothing, all its run
-//!    intervals get the same time.
-//! 3. A change without a task is one of every task, copies of earlier changes included.
-//! 4. Additional tasks are copies of a task, each with all that it spawns. The same parent spawns them after all
-//!    others, so the recording's tasks keep their places. Where a copy would wait for a task that is
-//!    not copied with it, it yields.
-//! 5. Additional tasks without a name are copies of main's tasks in turn, as the workload was before.
+//! 1. A task that is given a factor computes longer or shorter by it in each of its run intervals.
+//!    It yields and waits as often, and waits as long.
+//! 2. A task that is given a time computes for that time altogether. If it has computed nothing,
+//!    all its run intervals get the same time.
+//! 3. A change without a task applies to every task, copies of earlier changes included.
+//! 4. Additional tasks are copies of a task, each with all that it spawns. The same parent spawns
+//!    them after all others, so the recording's tasks keep their places. Where a copy would wait
+//!    for a task that is not copied with it, it yields.
+//! 5. Additional tasks without a name are copies of main's tasks in turn, as the workload was
+//!    before.
 //! 6. Changes are made in the order in which they are given.
-//! 7. A task that goes on repeats its steps until it has computed for so long. Its last run interval, which its end
-//!    cut short, and its spawns are not repeated.
-//! 8. Tasks with an arrival time of their own come later after the first, by a factor.
+//! 7. A task that is extended repeats its steps until it has computed for a given time. Its last
+//!    run interval, which its end cut short, and its spawns are not repeated.
+//! 8. The arrival time of each task that has one, since the first task, is multiplied by a factor.
 //!
 //! The recording stays as it is, and so does the plan that PBG makes of it: a copy is a task that
 //! the plan does not know.
@@ -37,26 +38,26 @@ pub enum Amount {
     Exactly(f64),
 }
 
-/// A change.
+/// A change of a recorded workload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The task of this name, or each, computes for another time.
+    /// Makes the task of this name, or each task, compute for another time.
     Run {
-        /// The task; `None` is each.
+        /// The name of the task; `None` is each task.
         task: Option<String>,
-        /// The amount.
+        /// The time that it computes, or the factor of that time.
         amount: Amount,
     },
-    /// There are so many more of the task of this name, or of main's tasks in turn.
+    /// Adds copies of the task of this name, or of main's tasks in turn.
     Add {
-        /// The task.
+        /// The name of the task; `None` is main's tasks in turn.
         task: Option<String>,
-        /// The number of copies.
+        /// The number of copies in all.
         copies: usize,
     },
-    /// Tasks that come late come so many times as late.
+    /// Multiplies the arrival times of tasks that come late.
     Arrivals {
-        /// From 0 to [`MOST_TIMES`].
+        /// The factor, from 0 to [`MOST_TIMES`].
         times: f64,
     },
 }
@@ -64,15 +65,15 @@ pub enum Change {
 /// The reason why a change cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WhatIfError {
-    /// The recording has none of this name.
+    /// The recording has no task of this name.
     #[error("--task {name}: expected one of {}", few(known))]
     NoSuchTask {
-        /// The name.
+        /// The name that was asked for.
         name: String,
         /// The names in the recording.
         known: Vec<String>,
     },
-    /// There would be too many.
+    /// The workload would have more than [`MOST_TASKS`] tasks.
     #[error("--add: expected {MOST_TASKS} tasks at most, found {found}")]
     TooMany {
         /// The number of tasks that there would be.
@@ -81,14 +82,14 @@ pub enum WhatIfError {
     /// A task would compute for more than a day.
     #[error("--run: expected tasks that compute for a day at most, found {name} with {:.0} s", ns / 1e9)]
     TooLong {
-        /// The task.
+        /// The name of the task.
         name: String,
-        /// The time that it would compute.
+        /// The time that it would compute, in nanoseconds.
         ns: f64,
     },
-    /// No task comes late.
+    /// No task of the recording comes late.
     #[error(
-        "--arrivals: expected a recording that has tasks come late, found one in which all are there at the start, or of version 1, which does not say"
+        "--arrivals: expected a recording with tasks that come late, found one in which all are there at the start, or of version 1, which does not say"
     )]
     NoArrivals,
 }
@@ -119,7 +120,7 @@ pub fn changed(workload: &Workload, changes: &[Change]) -> Result<Workload, What
     Ok(changed)
 }
 
-/// Rules 1 to 3.
+/// Changes the time that a task computes (rules 1 to 3).
 fn run(workload: &mut Workload, task: Option<&str>, amount: Amount) -> Result<(), WhatIfError> {
     if let Some(name) = task {
         named(workload, name)?;
@@ -137,7 +138,7 @@ fn run(workload: &mut Workload, task: Option<&str>, amount: Amount) -> Result<()
     Ok(())
 }
 
-/// Rules 4 and 5.
+/// Adds copies of tasks (rules 4 and 5).
 fn add(workload: &mut Workload, task: Option<&str>, copies: usize) -> Result<(), WhatIfError> {
     let originals: Vec<usize> = match task {
         Some(name) => vec![named(workload, name)?],
@@ -183,7 +184,7 @@ fn add(workload: &mut Workload, task: Option<&str>, copies: usize) -> Result<(),
     Ok(())
 }
 
-/// Rule 8.
+/// Multiplies the arrival times by a factor (rule 8).
 fn arrivals(workload: &mut Workload, times: f64) -> Result<(), WhatIfError> {
     let mut changed = false;
     for job in &mut workload.jobs {
@@ -198,7 +199,8 @@ fn arrivals(workload: &mut Workload, times: f64) -> Result<(), WhatIfError> {
     }
 }
 
-/// Makes a copy spawn and wait for the copies of its family, given by `copy_of`, and for no other task: rule 4.
+/// Makes a copy spawn and wait for the copies of its family, given by `copy_of`, and for no other
+/// task (rule 4).
 fn among_copies(job: &mut Job, copy_of: impl Fn(usize) -> Option<usize>) {
     for work in &mut job.steps {
         work.then = match work.then {
@@ -247,10 +249,11 @@ fn named(workload: &Workload, name: &str) -> Result<usize, WhatIfError> {
     })
 }
 
-/// Returns the workload in which each task for which `goes_on` returns true computes for `ns` altogether: rule 7.
-pub fn going_on(workload: &Workload, goes_on: impl Fn(&Job) -> bool, ns: f64) -> Workload {
+/// Returns the workload in which each task for which `is_extended` returns true computes for `ns`
+/// altogether (rule 7).
+pub fn extended(workload: &Workload, is_extended: impl Fn(&Job) -> bool, ns: f64) -> Workload {
     let mut longer = workload.clone();
-    for job in longer.jobs.iter_mut().filter(|job| goes_on(job)) {
+    for job in longer.jobs.iter_mut().filter(|job| is_extended(job)) {
         let is_whole = |work: &&Work| !matches!(work.then, Then::Exit | Then::Spawn(_));
         let spawns = job
             .steps
@@ -273,8 +276,8 @@ pub fn going_on(workload: &Workload, goes_on: impl Fn(&Job) -> bool, ns: f64) ->
     longer
 }
 
-/// The largest number of run intervals of a task that goes on, unless one round has more. If they do not suffice they get
-/// longer.
+/// The largest number of run intervals of an extended task, unless one repetition has more. If they
+/// do not suffice, they get longer.
 const MOST_INTERVALS: u64 = 100_000;
 
 impl Amount {
@@ -296,7 +299,7 @@ impl Amount {
 /// Parses a factor such as `x2`, from 0 to [`MOST_TIMES`].
 ///
 /// # Errors
-/// The allowed factors.
+/// Names the allowed factors.
 pub fn times(text: &str) -> Result<f64, String> {
     let times = text.strip_prefix('x').and_then(number);
     times

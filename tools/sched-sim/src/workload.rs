@@ -21,7 +21,8 @@ pub struct Job {
     pub label: Option<String>,
     /// Index of the task that spawns it; `None` is main.
     pub parent: Option<usize>,
-    /// The time at which main spawns it. Other tasks spawn their children where their steps say so, or else when they begin.
+    /// The time at which main spawns it. Other tasks spawn their children where their steps say so,
+    /// or else when they begin.
     pub arrival: Arrival,
     /// Its run intervals, in this order.
     pub steps: Vec<Work>,
@@ -30,23 +31,23 @@ pub struct Job {
 /// The time at which main spawns a task, always after the one before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
-    /// After main has computed for so long since, in nanoseconds.
+    /// After main has computed for this time since the task before, in nanoseconds.
     After(f64),
-    /// At a time, in nanoseconds since the first, like a request from outside. It counts as submitted then, even if main
-    /// gets a CPU only later.
+    /// At this time, in nanoseconds since the first task, like a request from outside. The task
+    /// counts as submitted then, even if main gets a CPU only later.
     At(f64),
     /// After this task has woken main once more.
     When(usize),
 }
 
-/// Run intervals that are alike: it computes, then gives the CPU away.
+/// Run intervals that are alike. In each the task computes, and then gives up the CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// Their number, at least 1.
+    /// The number of these run intervals, at least 1.
     pub times: u64,
-    /// The time that it computes in each, in nanoseconds, without the cost of switching.
+    /// The time that the task computes in each, in nanoseconds, without the cost of switching.
     pub run_ns: f64,
-    /// The end of each.
+    /// The end of each run interval.
     pub then: Then,
     /// The wakes in some of them, evenly spread.
     pub wakes: [Wakes; 2],
@@ -55,9 +56,10 @@ pub struct Work {
 /// The wakes of a task by another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wakes {
-    /// Their number.
+    /// The number of wakes, over all these run intervals.
     pub count: u64,
-    /// The woken task; `None` if there are too many to tell. Then the tasks that wait for the waker are woken in turn.
+    /// The woken task; `None` if there are too many to tell. Then the tasks that wait for the waker
+    /// are woken in turn.
     pub whom: Option<Peer>,
     /// The time that the waker computes in the run interval before, in nanoseconds.
     pub after_ns: f64,
@@ -66,7 +68,7 @@ pub struct Wakes {
 /// A task that waits for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
-    /// Main.
+    /// The main task, which has no index.
     Main,
     /// The task with this index.
     Task(usize),
@@ -75,21 +77,22 @@ pub enum Peer {
 /// The end of a run interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Then {
-    /// It yields.
+    /// The task yields, and stays ready.
     Yield,
-    /// It sleeps, for so many nanoseconds; until the first tick after that.
+    /// The task sleeps until the first tick after this number of nanoseconds.
     Sleep(f64),
-    /// It waits until this task has woken it once more, or has ended.
+    /// The task waits until this task has woken it once more, or has ended.
     Wait(usize),
-    /// It spawns this task, and goes on: no run interval ends.
+    /// The task spawns this task, and its run interval does not end.
     Spawn(usize),
-    /// It ends.
+    /// The task ends, as it has no more work.
     Exit,
 }
 
 impl Workload {
-    /// Returns the least average turnaround on `cpus` CPUs: see [`crate::bound`]. A task whose arrival is not
-    /// known, as other tasks spawn it, counts with the time that it computes and sleeps.
+    /// Returns the least average turnaround on `cpus` CPUs (see [`crate::bound`]). A task that
+    /// another task spawns has no known arrival, and counts with the time that it computes and
+    /// sleeps.
     pub fn bound(&self, cpus: usize) -> Bound {
         let runs = self.jobs.iter().map(|job| job.run_ns() as u64);
         self.bound_of(runs, cpus)
@@ -119,8 +122,9 @@ impl Workload {
         waits
     }
 
-    /// Returns the arrival of each task, in nanoseconds since the first; `None` if it depends on how the others run. The
-    /// time that main computes between two spawns in one go is left out, as it does not delay an arrival.
+    /// Returns the arrival of each task, in nanoseconds since the first; `None` if it depends on
+    /// how the others run. The time that main computes between two spawns in one go is left out, as
+    /// it does not delay an arrival.
     fn arrivals_ns(&self) -> Vec<Option<u64>> {
         // Until main first sleeps or waits.
         let mut is_first_go = true;
@@ -157,8 +161,8 @@ impl Job {
         self.steps.iter().map(run).sum()
     }
 
-    /// Returns the job for a bound, in which all computing between two sleeps is one step. The times are scaled so that it
-    /// computes for `run_ns` in all.
+    /// Returns the job for a bound, in which all computing between two sleeps is one step. The
+    /// times are scaled so that it computes for `run_ns` in all.
     fn for_bound(&self, submitted_ns: Option<u64>, run_ns: u64) -> bound::Job {
         let own_ns = self.run_ns();
         let factor = if own_ns > 0.0 {

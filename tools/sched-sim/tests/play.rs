@@ -21,7 +21,8 @@ use sched_sim::{
     workload::{Arrival, Job, Then, Work, Workload},
 };
 
-/// Returns a task that computes for `run_ns` in `intervals` run intervals, and yields after each but the last.
+/// Returns a task that computes for `run_ns` in `intervals` run intervals, and yields after each
+/// but the last.
 fn task(ordinal: u32, label: &str, intervals: u64, run_ns: u64) -> StoredTask {
     let yields = intervals - 1;
     let each = run_ns / intervals;
@@ -91,7 +92,7 @@ fn preempted_task_stays_where_it_has_to() {
     for policy in policies() {
         let [moves, stays] = [false, true].map(|stay| average(policy, stay));
         let name = policy.name();
-        if policy.is_preemptive() && policy.shares(Sharing::Balanced) {
+        if policy.is_preemptive() && policy.can_share(Sharing::Balanced) {
             let may_differ = !matches!(name, "rr" | "cfs");
             let differs = (moves - stays).abs() >= 1.0;
             assert!(may_differ || differs, "{name}: {moves} {stays}");
@@ -161,7 +162,7 @@ fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
             ..machine(cpus)
         };
         let mut least = f64::MAX;
-        for policy in policies().iter().filter(|policy| !policy.follows_plan()) {
+        for policy in policies().iter().filter(|policy| !policy.is_planned()) {
             let outcome = play(&workload, policy, &profile, &costs(), &machine);
             let ratio = outcome.unwrap().average_ns() / bound.average_ns;
             assert!(ratio >= 1.0, "{} on {cpus}: {ratio}", policy.name());
@@ -252,7 +253,8 @@ fn tasks_that_others_spawn_are_there_when_these_begin() {
     }
 }
 
-/// Returns the recording of a source, a filter and a slow sink that handed over `items` items, one by one.
+/// Returns the recording of a source, a filter and a slow sink that handed over `items` items, one
+/// by one.
 fn handing_over(items: u64) -> StoredProfile {
     let task = |ordinal: u32, label, run_ns: u64, waker, woken: &[u16]| {
         let mut stored = task(ordinal, label, 1, run_ns);
@@ -280,7 +282,7 @@ fn handing_over(items: u64) -> StoredProfile {
 #[test]
 fn filter_that_hands_over_item_by_item_does_not_run_ahead_of_its_sink() {
     let items = 200;
-    for policy in policies().iter().filter(|policy| !policy.follows_plan()) {
+    for policy in policies().iter().filter(|policy| !policy.is_planned()) {
         let outcome = played(&handing_over(items), policy, 1);
         let [filter, sink] = [1, 2].map(|i| outcome.tasks[i].finish_ns);
         let ahead = sink.saturating_sub(filter);

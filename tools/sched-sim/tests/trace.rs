@@ -19,7 +19,8 @@ use sched_sim::{
 
 const ALL: NonZeroUsize = NonZeroUsize::MAX;
 
-/// Returns a task with these phases: their end, their number of run intervals, and the length of each.
+/// Returns a task with these phases: their end, their number of run intervals, and the length of
+/// each.
 fn task(ordinal: u32, list: &[(Ended, u64, u64)]) -> StoredTask {
     let phase = |&(ended, intervals, each_ns): &(Ended, u64, u64)| {
         let blocked = match ended {
@@ -45,7 +46,8 @@ fn task(ordinal: u32, list: &[(Ended, u64, u64)]) -> StoredTask {
     }
 }
 
-/// Returns twelve tasks that run, yield and sleep for different times. The last is a child of the first.
+/// Returns twelve tasks that run, yield and sleep for different times. The last is a child of the
+/// first.
 fn mixed() -> StoredProfile {
     let of = |i: u32| {
         let long = u64::from(i + 1) * MS;
@@ -181,11 +183,11 @@ fn main_submits_and_a_parent_its_child() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn records_that_do_not_fit_are_counted() {
     let rr = policy("rr");
     let (_, whole) = traced(rr, 4, ALL);
     let records = |most: usize| traced(rr, 4, NonZeroUsize::new(most).unwrap()).1;
-    // The records up to the end of the last task, with those before the start; and those after it.
+    // The numbers of records up to the end of the last task, and after it.
     let all = (1..).find(|&most| records(most).lost == 0).unwrap();
     let after = records(all - 1).lost - 1;
     assert!((1..20).contains(&after), "{after}");
@@ -198,7 +200,7 @@ fn what_does_not_fit_is_counted() {
         if cut.end_ns > 0 {
             assert_whole(&cut, 4);
         }
-        // The beginning is the same; what goes on at the end is cut there.
+        // The stays are the same, but the last one of each CPU is cut at the end of the trace.
         for stay in &cut.stays {
             let same = |other: &&Stay| (other.cpu, other.from_ns) == (stay.cpu, stay.from_ns);
             let other = whole.stays.iter().find(same).unwrap();

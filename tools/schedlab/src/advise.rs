@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use axsched_ext::pbg::Status;
 use sched_sim::{
     policies::{Policy, Sharing, policies},
-    whatif::going_on,
+    whatif::extended,
     workload::Job,
 };
 use sched_tests_results::{TaskLine, TickPhase};
@@ -77,25 +77,25 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     ];
     let cooperative = flavours.all().last();
     let stretch_ms = cooperative.map_or(0.0, stretch_ms);
-    let goes_on = |job: &Job| is_as_let(&job.name);
+    let is_extended = |job: &Job| is_as_let(&job.name);
     let cpus = usize::from(args.cpus);
     let candidates: Vec<&Policy> = policies().iter().collect();
     let phases: Vec<TickPhase> = TickPhase::evenly(args.phases).collect();
     let tried = 3 * SEEDS as usize;
     let watch = Watch::new(candidates.len() * phases.len() + tried)?;
     let mut cells;
-    // Tasks that go on must go on for longer than the others take under any policy.
+    // Extended tasks must take longer than the others do under any policy.
     let mut times = 4.0;
     loop {
         if question != Question::Turnaround {
-            go_on(&mut flavours, goes_on, times);
+            extend(&mut flavours, is_extended, times);
         }
         let played = play(&flavours, &candidates, &phases, cpus, &watch)?;
         let Some(played) = played else {
             watch.finish(NOT_YET);
             return Ok(Verdict::Interrupted);
         };
-        let is_over = |outcome: &Outcome| outlast(&outcome.phases[0], &question);
+        let is_over = |outcome: &Outcome| is_long_enough(&outcome.phases[0], &question);
         let enough = played.iter().flatten().all(|(outcome, _)| is_over(outcome));
         cells = played;
         if enough || times > 60.0 {
@@ -142,9 +142,9 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
             worst_slowdown: mean(&|phase| worst_slowdown(phase, &question)),
             jain: mean(&|phase| phase.run.jain),
             switches: mean(&|phase| phase.run.context_switches as f64),
-            is_planned: policy.follows_plan(),
+            is_planned: policy.is_planned(),
             preempts: policy.is_preemptive(),
-            is_out: match policy.follows_plan() {
+            is_out: match policy.is_planned() {
                 true => refused(on_qemu, in_model, polls),
                 false => None,
             },
@@ -152,7 +152,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
     });
     let mut rows: Vec<Row> = rows.collect();
     if question == Question::Turnaround && !polls && cpus == 1 {
-        known_here(&mut rows, &boots, &flavours)?;
+        raise_errors(&mut rows, &boots, &flavours)?;
     }
     if question == Question::Turnaround {
         let fragile = fragile(&rows, &flavours, cpus, &watch)?;
@@ -213,21 +213,21 @@ fn stretch_ms(flavour: &Flavour) -> f64 {
     works.map(|work| work.run_ns).fold(0.0, f64::max) / 1e6
 }
 
-/// Lets the tasks that run as long as they are let go on for `times` as long as all tasks together
-/// were recorded.
-fn go_on(flavours: &mut Flavours, goes_on: impl Fn(&Job) -> bool, times: f64) {
+/// Extends the tasks that run until they are stopped to `times` the recorded time of all tasks
+/// together.
+fn extend(flavours: &mut Flavours, is_extended: impl Fn(&Job) -> bool, times: f64) {
     for flavour in flavours.all_mut() {
         let recorded = &flavour.profile.tasks;
         let runs = recorded
             .iter()
             .map(|task| task.figures.run.mean(task.runs) as f64);
         let ns = flavour.machine.clock.ns(runs.sum());
-        flavour.workload = going_on(&flavour.workload, &goes_on, times * ns);
+        flavour.workload = extended(&flavour.workload, &is_extended, times * ns);
     }
 }
 
-/// Returns true if the tasks that go on ended after all others.
-fn outlast(phase: &Phase, question: &Question) -> bool {
+/// Returns true if the extended tasks ended after all others.
+fn is_long_enough(phase: &Phase, question: &Question) -> bool {
     let Question::OwnWork { own } = question else {
         return true;
     };
@@ -272,9 +272,9 @@ fn worst_slowdown(phase: &Phase, question: &Question) -> f64 {
 }
 
 /// Raises the errors of the rows to the distance of the model from what QEMU measured of this
-/// program: for plans that of the replay, for others that of the measured run, which has no plan.
-/// Both began at the first phase of the tick.
-fn known_here(rows: &mut [Row], boots: &[Boot], flavours: &Flavours) -> Result<()> {
+/// program. For plans that is the distance of the replay. For other policies it is that of the
+/// measured run, which has no plan. Both runs began at the first phase of the tick.
+fn raise_errors(rows: &mut [Row], boots: &[Boot], flavours: &Flavours) -> Result<()> {
     let off = |model: f64, qemu: f64| (model / qemu - 1.0).abs() * 100.0;
     let [mut planned, mut others] = [0.0_f64; 2];
     for boot in boots {

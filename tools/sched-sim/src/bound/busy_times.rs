@@ -1,52 +1,56 @@
 //! The bound of mean busy times, for jobs that come late and sleep, on several CPUs.
 //!
-//! **Why it is one.** A job computes for p in all. Say that it has computed for u of it at τ(u): then it ends
-//! no earlier than τ(u) + what it has left to compute and to sleep after that. This holds for every u,
-//! and so for the mean over all u from 0 to p:
+//! **Why it is a bound.** A job computes for p in all. Let τ(u) be the time at which it has
+//! computed for u. It ends no earlier than τ(u) plus the time that it still computes and sleeps
+//! after that. This holds for every u, and so for the mean over all u from 0 to p:
 //!
-//! > end ≥ M + R, where M is the mean of τ(u), and R that of what is left.
+//! > end ≥ M + R, where M is the mean of τ(u), and R is the mean of the time that is left.
 //!
-//! M is its *mean busy time*, R does not depend on the schedule, and is p/2 for a job that never
-//! sleeps. So the sum of all R, and the least that the sum of all M can be, is a bound of the sum of
-//! ends. Of a schedule that sum keeps this much:
+//! M is the job's *mean busy time*. R does not depend on the schedule, and is p/2 for a job that
+//! never sleeps. So the sum of all R plus the least possible sum of all M is a bound of the sum of
+//! ends. Only these limits of a schedule are kept for that sum of M:
 //!
-//! - at most as many jobs compute at once as there are CPUs, and each on one CPU at most;
-//! - none computes a piece of it before it can have come to it: what it computes between two sleeps
-//!   is a piece, which begins when it was submitted and has computed and slept all before that at the
-//!   earliest.
+//! - At any time no more jobs compute than there are CPUs, each on one CPU.
+//! - A *piece* is the computing of a job between two sleeps. No job computes a piece before the
+//!   earliest time at which it can reach it. That is the job's submission plus all that it computes
+//!   and sleeps before the piece.
 //!
-//! With time in units as small as you like that is a transportation problem: a unit of a job's time on
-//! a CPU at t costs t/p.
+//! In arbitrarily small units of time this is a transportation problem, in which a unit of a job's
+//! time on a CPU at t costs t/p.
 //!
-//! **How low the sum of M can be,** by prices λ, one for a unit of each piece. Whatever they are, the sum
-//! is no less than
+//! **A lower bound of the sum of M.** Let each piece have a price λ for a unit of its time. For any
+//! prices the sum is no less than
 //!
 //! > D(λ) = Σ λ · length − ∫ (the largest λ − t/p of jobs that may compute at t, as many as there are
-//! > CPUs, and only those above 0) dt,
+//! > CPUs, and only those above 0) dt.
 //!
-//! as no schedule takes more than that integral out of the first sum (weak duality). Between two
-//! *breaks*, if no piece becomes free there, the integrand is the largest of sums of straight lines,
-//! and so convex, and the trapezoid on it is no less than its integral. So what is computed here is
-//! a bound for any prices and any breaks; that these are good ones makes it a high one.
+//! No schedule takes more than that integral out of the first sum (weak duality). The integral is
+//! computed by the trapezoid rule between *breaks*. Between two breaks where no piece becomes free,
+//! the integrand is a maximum of sums of straight lines, and so convex. A trapezoid on it is no
+//! less than its integral. So the result is a bound for any prices and breaks, and good ones make
+//! it high.
 //!
-//! **Good prices.** In the schedule that always runs the jobs whose whole time is the shortest, λ −
-//! t/p of a piece that ends at t is that of the next one on its CPU, or 0: with these prices D is the sum of M in
-//! that schedule where that is the least, as on one CPU. Else they are the first that are tried. Each next
-//! ones are higher for pieces that are wanted for less than their length, and lower for those that are
-//! wanted for more (a subgradient), by a part of the step with which D would be the sum of M in that
-//! schedule if it were straight (Polyak, 1969), less where that leads nowhere.
+//! **Good prices.** Take the schedule that always runs the jobs whose whole time is the shortest.
+//! The first prices make λ − t/p of a piece that ends at t equal to that of the next piece on its
+//! CPU, or to 0 if there is none. Where this schedule has the least sum of M, as on one CPU, that
+//! sum is D at the first prices. Otherwise a subgradient method goes on from them. It raises the
+//! price of a piece that is wanted for less than its length, and lowers that of a piece that is
+//! wanted for more. A step is a part of the one that would reach the schedule's sum of M if D were
+//! linear (Polyak, 1969). The part shrinks after six steps in a row that do not raise D.
 //!
-//! The relaxation by mean busy times is of Goemans et al. ("Single machine scheduling with release
-//! dates", 2002), and of Schulz and Skutella ("Scheduling unrelated machines by randomized
-//! rounding", 2002) on several machines.
+//! The relaxation by mean busy times is due to Goemans et al. ("Single machine scheduling with
+//! release dates", 2002), and on several machines to Schulz and Skutella ("Scheduling unrelated
+//! machines by randomized rounding", 2002).
 //!
-//! **Cost.** The schedule takes O(n (m + log n)) for n pieces on m CPUs. Each D takes O(n) at each of
-//! O(n) breaks; [`WORK`] bounds that in all. Of more pieces than [`MOST`] all CPUs are taken for one that is as
-//! fast, where a schedule says how low the sum of M can be. That generalises the bound of
-//! Eastman, Even and Isaacs (1964), and is a good one where jobs are many more than CPUs.
+//! **Cost.** The schedule takes O(n (m + log n)) for n pieces on m CPUs. Each D takes O(n) at each
+//! of O(n) breaks; [`WORK`] bounds that in all. For more than [`MOST`] jobs all CPUs are replaced
+//! with one that is m times as fast, for which a schedule gives the least sum of M. That
+//! generalises the bound of Eastman, Even and Isaacs (1964), and is a good one if there are many
+//! more jobs than CPUs.
 //!
-//! **Two machines** find the same: sums, differences, products and quotients of `f64`, in an order
-//! that is a function of the jobs. The result is made smaller by [`ROUNDING`], as these are rounded.
+//! **All machines find the same bound.** It takes sums, differences, products and quotients of
+//! `f64`, in an order that depends on the jobs alone. These are rounded, so the result is reduced
+//! by [`ROUNDING`].
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -54,32 +58,33 @@ use super::job::Job;
 
 /// The most pieces for which prices are searched.
 const MOST: usize = 512;
-/// A job has so many pieces at most; what is one piece of several is free when the first is.
+/// The most pieces of a job. If it has more, several are joined, which are free when the first is.
 const PIECES: usize = 8;
-/// The number of values of λ − t/p that are looked at.
+/// The number of values of λ − t/p that are computed in all.
 const WORK: usize = 1 << 20;
-/// Two breaks are at most the whole time divided by this number apart.
+/// The distance of two breaks is at most the whole time divided by this number.
 const CELLS: u64 = 64;
 /// The relative difference to the schedule's sum that is near enough.
 const NEAR: f64 = 1e-5;
-/// Rounding errors are some 1e-13 of the result.
+/// The part by which the result is reduced. Rounding errors are some 1e-13 of it.
 const ROUNDING: f64 = 1e-9;
 
-/// The computing of a job between two sleeps, or more than two.
+/// The computing of a job between two sleeps, or several such parts joined.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     /// Index of the job.
     job: usize,
-    /// Before this it cannot compute it. Not less than that of the job's piece before.
+    /// The job cannot compute the piece before this time. It is no less than that of the job's
+    /// piece before.
     free: u64,
-    /// Above 0.
+    /// The time that the piece takes, in nanoseconds, above 0.
     length: u64,
 }
 
 /// Returns a lower bound of the sum of turnarounds of jobs whose times of submission are known.
 ///
 /// # Panics
-/// If one is not.
+/// If one of them is not known.
 pub fn sum(jobs: &[Job], cpus: usize) -> f64 {
     if jobs.len() > MOST {
         return sum_of_many(jobs, cpus);
@@ -95,14 +100,14 @@ pub fn sum_of_many(jobs: &[Job], cpus: usize) -> f64 {
     of_ends(jobs, on_one_fast_cpu(&pieces, &whole, cpus as u64))
 }
 
-/// Returns the bound of the sum of turnarounds by that of M.
+/// Returns the bound of the sum of turnarounds that follows from one of the sum of M.
 fn of_ends(jobs: &[Job], mean_busy: f64) -> f64 {
     let left: f64 = jobs.iter().map(mean_left).sum();
     let submitted: f64 = jobs.iter().map(|job| job.submitted_at() as f64).sum();
     mean_busy + left - submitted - ROUNDING * (mean_busy + left)
 }
 
-/// Returns R. For a job that computes nothing it is its earliest end.
+/// Returns R of a job. If the job computes nothing, that is its earliest end.
 fn mean_left(job: &Job) -> f64 {
     let (run_ns, mut sleeps) = (job.run_ns() as f64, job.sleep_ns() as f64);
     if run_ns == 0.0 {
@@ -148,23 +153,25 @@ fn pieces_of_all(jobs: &[Job]) -> (Vec<Piece>, Vec<f64>) {
 
 /// The schedule in which the jobs with the shortest whole time compute.
 struct Schedule {
-    /// When each is done.
+    /// The time at which each piece is done.
     ends: Vec<u64>,
-    /// The piece that has its CPU then, if all of them are busy.
+    /// The piece that has each piece's CPU after it, if all CPUs are busy then.
     next: Vec<Option<usize>>,
     /// The times at which a piece gets a CPU or leaves it.
     breaks: Vec<u64>,
-    /// The sum of M.
+    /// The sum of M over all jobs.
     mean_busy: f64,
 }
 
-/// Sleeps are left out but for when a piece is free, and a piece waits for the one before.
+/// Returns the schedule that always runs the jobs with the shortest whole time. Sleeps count only
+/// in the time at which a piece becomes free. A piece waits for the job's piece before it.
 fn schedule(pieces: &[Piece], whole: &[f64], cpus: usize) -> Schedule {
     let mut later: Vec<Vec<usize>> = vec![Vec::new(); whole.len()];
     for (i, piece) in pieces.iter().enumerate().rev() {
         later[piece.job].push(i);
     }
-    // The pieces by the times at which they come: the first of each job, and then the next after one that is done.
+    // The pieces by the times at which they come: the first of each job, and the next after one
+    // that is done.
     let mut coming = BinaryHeap::new();
     for pieces_left in &mut later {
         coming.extend(pieces_left.pop().map(|i| Reverse((pieces[i].free, i))));
@@ -228,10 +235,10 @@ fn schedule(pieces: &[Piece], whole: &[f64], cpus: usize) -> Schedule {
     }
 }
 
-/// The least sum of M if a job may compute on all CPUs at once: they are one that is so many times as
-/// fast.
+/// Returns the least sum of M if a job may compute on all CPUs at once, which are then like one CPU
+/// that is `speed` times as fast.
 fn on_one_fast_cpu(pieces: &[Piece], whole: &[f64], speed: u64) -> f64 {
-    // Time in parts of a nanosecond, so that all stays whole.
+    // Time in parts of a nanosecond keeps all numbers whole.
     let scaled = |piece: &Piece| Piece {
         free: piece.free * speed,
         ..*piece
@@ -240,7 +247,7 @@ fn on_one_fast_cpu(pieces: &[Piece], whole: &[f64], speed: u64) -> f64 {
     schedule(&pieces, whole, 1).mean_busy / speed as f64
 }
 
-/// The highest D that is found; breaks and first prices are those of the schedule.
+/// Returns the highest D that is found. The breaks and the first prices are those of the schedule.
 fn with_prices(pieces: &[Piece], whole: &[f64], cpus: usize) -> f64 {
     let schedule = schedule(pieces, whole, cpus);
     let dual = Dual::new(pieces, whole, cpus, &schedule.breaks);
@@ -270,7 +277,7 @@ fn with_prices(pieces: &[Piece], whole: &[f64], cpus: usize) -> f64 {
         for (direction, lacking) in direction.iter_mut().zip(lacking) {
             *direction = 0.7 * *direction + 0.3 * lacking;
         }
-        // In units in which pieces are alike: a price is of time over the job's whole.
+        // Units that make pieces comparable: a price is a time over the job's whole time.
         let unit = |i: usize| 1.0 / (whole[pieces[i].job] * pieces[i].length as f64);
         let squares = direction.iter().enumerate();
         let square: f64 = squares.map(|(i, by)| by * by * unit(i)).sum();
@@ -285,7 +292,7 @@ fn with_prices(pieces: &[Piece], whole: &[f64], cpus: usize) -> f64 {
     best.0
 }
 
-/// Those in order, and more where there are few.
+/// Returns the breaks in order, with more of them between two that are far apart ([`CELLS`]).
 fn refined(breaks: impl Iterator<Item = u64>) -> Vec<f64> {
     let mut breaks: Vec<u64> = breaks.collect();
     breaks.sort_unstable();
@@ -316,17 +323,17 @@ fn first_prices(pieces: &[Piece], whole: &[f64], schedule: &Schedule) -> Vec<f64
     prices
 }
 
-/// D.
+/// The function D, to be computed at any prices.
 struct Dual<'a> {
     pieces: &'a [Piece],
     whole: &'a [f64],
     cpus: usize,
-    /// In order; each time at which a piece becomes free is one.
+    /// The breaks in order, one of them at each time at which a piece becomes free.
     breaks: Vec<f64>,
 }
 
 impl<'a> Dual<'a> {
-    /// With these breaks, and where a piece becomes free.
+    /// Creates D with these breaks, and one at each time at which a piece becomes free.
     fn new(pieces: &'a [Piece], whole: &'a [f64], cpus: usize, breaks: &[u64]) -> Self {
         let free = pieces.iter().map(|piece| piece.free);
         Self {
@@ -337,7 +344,7 @@ impl<'a> Dual<'a> {
         }
     }
 
-    /// D at these prices, and of each piece how much of it is not wanted then.
+    /// Returns D at these prices, and for each piece the part of its length that is not wanted.
     fn at(&self, prices: &[f64]) -> (f64, Vec<f64>) {
         let lengths = || self.pieces.iter().map(|piece| piece.length as f64);
         let mut lacking: Vec<f64> = lengths().collect();
@@ -383,7 +390,7 @@ impl<'a> Dual<'a> {
         let all = dearest.iter().flatten().map(|&i| (worth(i), i));
         wanted.all.extend(all.filter(|(worth, _)| *worth > 0.0));
         if wanted.all.len() > self.cpus {
-            // An order in which no two are equal, so that the same are first everywhere.
+            // No two are equal in this order, so that every machine takes the same pieces.
             wanted
                 .all
                 .select_nth_unstable_by(self.cpus, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -402,7 +409,7 @@ struct Wanted {
     at: f64,
     worth: f64,
     pieces: Vec<usize>,
-    /// Each that is worth anything.
+    /// All pieces that are worth more than 0, each with its worth.
     all: Vec<(f64, usize)>,
 }
 
@@ -414,7 +421,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the prices, and if there are few breaks.
+        /// D is a bound at any prices, and with the fewest breaks.
         #[test]
         fn it_is_a_bound_at_any_prices(
             jobs in sleeping(), cpus in 1..4_usize, by in prop::collection::vec(0.0..3.0, 12),

@@ -10,7 +10,8 @@ mod profiles;
 const TICK_NS: u64 = 10_000_000;
 const MS: u64 = 1_000_000;
 
-/// `(ending, run intervals, run in ms, blocked in ms)`, all sums over the runs.
+/// Returns the steps of a task with these phases: `(ending, run intervals, run in ms, blocked in
+/// ms)`, all sums over the runs.
 fn played(runs: u32, order: PhaseOrder, phases: &[(Ended, u64, u64, u64)]) -> Vec<Work> {
     let phase = |&(ended, intervals, run, blocked): &(Ended, u64, u64, u64)| {
         StoredPhase::new(ended, intervals, Counts(run * MS), Counts(blocked * MS))
@@ -48,7 +49,7 @@ fn steps_are_the_mean_of_the_runs_and_no_time_is_lost_to_rounding() {
 }
 
 #[test]
-fn a_wait_is_half_a_tick_shorter_than_it_was() {
+fn played_sleep_is_half_a_tick_shorter_than_recorded() {
     let found = played(1, PhaseOrder::AsRun, &[(Ended::Block, 4, 8, 100)]);
     assert_eq!(found, [work(4, 2.0, Then::Sleep(20.0 * MS as f64))]);
     let found = played(2, PhaseOrder::AsRun, &[(Ended::Block, 2, 2, 4)]);
@@ -56,7 +57,7 @@ fn a_wait_is_half_a_tick_shorter_than_it_was() {
 }
 
 #[test]
-fn what_a_preemption_cut_goes_on() {
+fn time_before_preemptions_counts_in_the_intervals_after_them() {
     let cut = (Ended::Preemption, 5, 500, 0);
     let found = played(1, PhaseOrder::AsRun, &[cut, (Ended::Yield, 2, 100, 0)]);
     assert_eq!(found, [work(2, 300.0, Then::Yield)]);
@@ -90,8 +91,8 @@ fn without_an_order_yields_are_dealt_out_between_the_sleeps() {
     assert_eq!(found, expected);
 }
 
-/// Returns the wait of the second of two tasks when it is played: the recording does not say for
-/// which task it waits, and the first has woken it so often.
+/// Returns how the waits of the second of two tasks are played. The recording does not say for
+/// which task it waits, only that the first task has woken it `woken` times.
 fn unnamed(waits: u64, woken: u64) -> Then {
     let mut profile = profile_of(&[
         (None, spawned(0, 0, 0, 0, Waker::Unknown)),
@@ -132,7 +133,8 @@ fn of_tasks(tasks: &[(Option<u32>, Spawned)]) -> Vec<Job> {
     recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS).jobs
 }
 
-/// Returns tasks that compute for 1 ms, and how each was spawned: by main, or by the task with that number.
+/// Returns tasks that compute for 1 ms, and how each was spawned: by main, or by the task with that
+/// number.
 fn profile_of(tasks: &[(Option<u32>, Spawned)]) -> StoredProfile {
     let task = |(i, &(parent, spawned)): (u32, &(Option<u32>, Spawned))| StoredTask {
         place: match parent {
@@ -209,7 +211,7 @@ fn a_task_spawns_where_it_had_computed_and_waited_as_much() {
 }
 
 #[test]
-fn a_sleep_among_many_waits_is_one_of_them_and_among_few_is_not() {
+fn lone_sleep_becomes_a_wait_among_many_waits_but_not_among_few() {
     let then = |waits| {
         let mut steps = vec![
             work(waits, 1.0, Then::Wait(3)),
@@ -222,8 +224,9 @@ fn a_sleep_among_many_waits_is_one_of_them_and_among_few_is_not() {
     assert_eq!(then(LONE - 1), Then::Sleep(1.0));
 }
 
-/// Two that wake and wait for each other; how often the second wakes the first, in phases of so many
-/// intervals.
+/// Returns how often the second of two tasks wakes the first in each of two phases, if the first
+/// waits for it in all of them. The phases have `times` intervals, and `counts` wakes were
+/// recorded.
 fn matched(times: [u64; 2], counts: [u64; 2]) -> [u64; 2] {
     let job = |steps| Job {
         name: "job".to_owned(),

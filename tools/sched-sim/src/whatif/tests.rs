@@ -17,7 +17,7 @@ fn job(name: &str, parent: Option<usize>, steps: Vec<Work>) -> Job {
     }
 }
 
-/// `a`, which spawns `b`, which spawns `c`; and `d`.
+/// Returns a workload in which `a` spawns `b`, `b` spawns `c`, and `d` spawns no task.
 fn workload() -> Workload {
     let steps = || {
         vec![
@@ -67,7 +67,7 @@ fn rule_1_each_run_interval_is_longer_by_the_same_factor_and_all_else_stays() {
 }
 
 #[test]
-fn rule_2_a_task_that_is_told_a_time_computes_that_long() {
+fn rule_2_task_computes_for_the_given_time() {
     let found = changed(&workload(), &[run_of(Some("a"), "=30ms")]).unwrap();
     assert_eq!(run_ms(&found), [30.0, 10.0, 10.0, 0.0]);
     assert_eq!(found.jobs[0].steps[0].run_ns, 9.0 * MS);
@@ -76,7 +76,7 @@ fn rule_2_a_task_that_is_told_a_time_computes_that_long() {
 }
 
 #[test]
-fn rule_3_a_change_of_no_task_is_one_of_every_task() {
+fn rule_3_change_without_a_task_applies_to_every_task() {
     let all = [more_of(Some("a"), 1), run_of(None, "x3")];
     let found = changed(&workload(), &all).unwrap();
     assert_eq!(run_ms(&found), [30.0, 30.0, 30.0, 0.0, 30.0, 30.0, 30.0]);
@@ -106,7 +106,7 @@ fn rule_4_copies_come_last_with_all_that_they_spawn() {
 }
 
 #[test]
-fn rule_5_more_of_no_task_are_of_mains_tasks_in_turn() {
+fn rule_5_copies_without_a_task_are_of_mains_tasks_in_turn() {
     let found = changed(&workload(), &[more_of(None, 3)]).unwrap();
     let names: Vec<_> = found.jobs[4..].iter().map(|job| &job.name).collect();
     assert_eq!(names, ["a+1", "b+1", "c+1", "d+1", "a+2", "b+2", "c+2"]);
@@ -121,27 +121,27 @@ fn rule_6_changes_are_made_in_their_order() {
 }
 
 #[test]
-fn rule_7_a_task_that_goes_on_does_the_same_again_and_again() {
+fn rule_7_extended_task_repeats_its_steps() {
     let steps = vec![work(5, 3.0, Then::Yield), work(1, 0.5, Then::Exit)];
     let endless = || job("e", None, steps.clone());
     let once = Workload {
         jobs: vec![endless(), job("o", None, vec![work(1, 7.0, Then::Exit)])],
     };
-    let found = going_on(&once, |job| job.name == "e", 60.0 * MS);
+    let found = extended(&once, |job| job.name == "e", 60.0 * MS);
     assert_eq!(found.jobs[0].steps, vec![work(5, 3.0, Then::Yield); 4]);
     assert_eq!(found.jobs[1], once.jobs[1]);
     // Not too often.
-    let found = going_on(&once, |job| job.name == "e", 1e9 * MS);
+    let found = extended(&once, |job| job.name == "e", 1e9 * MS);
     assert_eq!(found.jobs[0].intervals(), MOST_INTERVALS);
     assert_eq!(found.jobs[0].run_ns(), 1e9 * MS);
     // One that only computes computes for longer.
-    let found = going_on(&once, |job| job.name == "o", 60.0 * MS);
+    let found = extended(&once, |job| job.name == "o", 60.0 * MS);
     assert_eq!(run_ms(&found), [15.5, 60.0]);
     assert_eq!(found.jobs[1].intervals(), 1);
 }
 
 #[test]
-fn rule_8_tasks_that_come_late_come_so_many_times_as_late() {
+fn rule_8_factor_multiplies_late_arrivals() {
     let mut late = workload();
     late.jobs[3].arrival = Arrival::At(20.0 * MS);
     let twice = changed(&late, &[Change::Arrivals { times: 2.0 }]).unwrap();
@@ -196,7 +196,7 @@ fn impossible_change_is_refused() {
         "--run: expected tasks that compute for a day at most, found a with 160000 s"
     );
     let text = fails(Change::Arrivals { times: 2.0 });
-    assert!(text.starts_with("--arrivals: expected a recording that has tasks come late"));
+    assert!(text.starts_with("--arrivals: expected a recording with tasks that come late"));
     let names: Vec<_> = (0..14).map(|i| i.to_string()).collect();
     assert_eq!(few(&names), "0 1 2 3 4 5 6 7 8 9 10 11 and 2 more");
 }
@@ -228,8 +228,8 @@ fn amounts_are_parsed() {
 }
 
 proptest! {
-    /// After any changes parents stay before their children, the recording's tasks keep their places, and names are
-    /// unique.
+    /// After any changes parents stay before their children, the recording's tasks keep their
+    /// places, and names are unique.
     #[test]
     fn changed_workload_is_valid(
         changes in prop::collection::vec((0..4_usize, 0..6_usize, 0.0..3.0), 0..5)

@@ -67,7 +67,7 @@ impl<'a> Play<'a> {
         let header = &flavour.profile.header;
         let arch = header.architecture.name();
         let name = policy.name();
-        let (row, phase) = match (policy.follows_plan_on(cpus, sharing), policy.follows_plan()) {
+        let (row, phase) = match (policy.is_planned_on(cpus, sharing), policy.is_planned()) {
             (true, _) => (format!("{name} replay"), "replay"),
             (false, true) => (format!("{name} idle"), "run"),
             (false, false) => (name.to_owned(), "run"),
@@ -91,7 +91,7 @@ impl<'a> Play<'a> {
 
     /// Returns how several CPUs share the work here.
     pub const fn shared(&self) -> Sharing {
-        match self.cpus > 1 && self.policy.shares(self.sharing) {
+        match self.cpus > 1 && self.policy.can_share(self.sharing) {
             true => self.sharing,
             false => Sharing::None,
         }
@@ -167,7 +167,7 @@ impl<'a> Play<'a> {
     /// Returns its name in tables: that of the policy, and a mark if it is PBG without a plan.
     pub fn name(&self) -> String {
         let name = self.policy.name();
-        match self.policy.follows_plan() && !self.policy.follows_plan_on(self.cpus, self.sharing) {
+        match self.policy.is_planned() && !self.policy.is_planned_on(self.cpus, self.sharing) {
             true => format!("{name} (no plan)"),
             false => name.to_owned(),
         }

@@ -27,11 +27,11 @@ pub struct Flavour {
     pub workload: Workload,
     /// One CPU, at the first phase of the tick.
     pub machine: Machine,
-    /// The largest difference between a task's time and the recording's if its own policy is played,
-    /// as a part of the recording's.
+    /// The largest difference between a task's time and the recording's if its own policy is
+    /// played, as a part of the recording's.
     pub rest: f64,
-    /// The number of times that all tasks then waited for each other, as the recording does not tell
-    /// all waits.
+    /// The number of times that all tasks then waited for each other, as the recording does not
+    /// tell all waits.
     pub broken_waits: u64,
     /// The policy that ran while it was recorded.
     pub base: &'static Policy,
@@ -167,7 +167,7 @@ fn ran(profile: &StoredProfile, preempts: bool) -> Option<&'static Policy> {
 /// layer.
 fn base(profile: &StoredProfile) -> Option<&'static Policy> {
     let base = Policy::named(profile.header.policy.as_str())?;
-    (!base.follows_plan()).then_some(base)
+    (!base.is_planned()).then_some(base)
 }
 
 /// Returns the row of costs of the policy that ran. A policy within the recording layer has none:

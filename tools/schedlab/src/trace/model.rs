@@ -69,7 +69,7 @@ impl Plays {
         let sharing = self.sharing;
         let play = Play::new(policy, cpus, &self.flavours, sharing)?;
         let (phase, traced) = play.traced(self.tick_phase, self.most)?;
-        let plan = match (policy.follows_plan(), policy.follows_plan_on(cpus, sharing)) {
+        let plan = match (policy.is_planned(), policy.is_planned_on(cpus, sharing)) {
             (true, true) => ", replay,",
             (true, false) => " (no plan)",
             (false, _) => "",
