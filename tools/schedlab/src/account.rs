@@ -19,18 +19,18 @@ const LIMIT_MORE_CPUS_PERCENT: u64 = 5;
 const START_NS: u64 = 200_000;
 const START_REAL_NS: u64 = 40_000_000;
 
-/// Checks rules 1 and 2.
+/// Checks the account of a run (rules 1 and 2).
 pub fn check(run: &RunLine) -> Result<(), String> {
     let account = Account::of(run).map_err(|error| error.to_string())?;
-    closes(&account)?;
+    check_sum(&account)?;
     if run.holds_handles {
         return Ok(());
     }
-    is_the_tasks_own(&account)
+    check_outside(&account)
 }
 
-/// Checks rule 1: the account closes.
-fn closes(account: &Account) -> Result<(), String> {
+/// Checks that the account closes (rule 1).
+fn check_sum(account: &Account) -> Result<(), String> {
     if account.closes() {
         return Ok(());
     }
@@ -48,8 +48,8 @@ fn closes(account: &Account) -> Result<(), String> {
     ))
 }
 
-/// Checks rule 2: the time outside the tasks is within the limit.
-fn is_the_tasks_own(account: &Account) -> Result<(), String> {
+/// Checks that the time outside the tasks is within the limit (rule 2).
+fn check_outside(account: &Account) -> Result<(), String> {
     let limit = if account.cpus == 1 {
         LIMIT_ONE_CPU_PERCENT
     } else {

@@ -23,7 +23,7 @@ use crate::{
     record::{Outcome, parse, result_and_profile_lines, result_lines},
     setting::Setting,
     sources::{self, Made, SourceList, Tree},
-    store::belongs,
+    store::check_cell,
 };
 pub use process_groups::Children;
 
@@ -97,7 +97,7 @@ impl<'a> Booter<'a> {
     }
 
     pub fn build(&self, cell: &Cell) -> Result<(), Failure> {
-        if !self.project.tells_sources() {
+        if !self.project.can_list_sources() {
             return self.make("build", cell, None).map(drop);
         }
         let begin = SystemTime::now();
@@ -148,7 +148,7 @@ impl<'a> Booter<'a> {
             false => result_and_profile_lines(console),
         };
         let outcome = parse(&lines.join("\n")).map_err(|e| format!("result line {e}"))?;
-        belongs(&outcome, cell).map_err(|e| e.to_string())?;
+        check_cell(&outcome, cell).map_err(|e| e.to_string())?;
         let checked = self.setting.check_figures(outcome.last(), tick_phase);
         checked.map_err(|e| e.to_string())?;
         for phase in outcome.phases.iter().map(|phase| &phase.run) {

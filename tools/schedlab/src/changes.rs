@@ -16,7 +16,7 @@ pub struct Changes(pub Vec<Change>);
 /// The options as clap knows them.
 #[derive(Args)]
 struct Words {
-    /// What if: --run and --add after this apply to this task, until the next --task
+    /// The task that --run and --add after this change, until the next --task
     #[arg(long, value_name = "NAME")]
     task: Vec<String>,
     /// This task, or without --task every task, computes longer or shorter: +20%, -50%, x2, =30ms

@@ -88,7 +88,7 @@ pub struct SettingArgs {
     /// CPUs of each guest, 1 to 8; more than 1 means real time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub smp: u32,
-    /// The guests' clock: counted instructions or the host's [default: icount, if one CPU]
+    /// The guests' clock, either counted instructions or the host's [default: icount, if one CPU]
     #[arg(long, value_enum)]
     pub timing: Option<Timing>,
 }
@@ -110,7 +110,7 @@ pub struct BootArgs {
     pub select: SelectArgs,
     #[command(flatten)]
     pub setting: SettingArgs,
-    /// Guests at the same time [default: one per core; one if time is real]
+    /// Guests at the same time [default: one per core, or one if time is real]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Seconds until a guest counts as hung [default: what make says]
@@ -156,12 +156,12 @@ pub struct CostArgs {
     /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
-    /// Where the figures go as CSV; beside a sources.csv the rows of other cells stay [default:
+    /// Where the figures go as CSV. Beside a sources.csv the rows of other cells stay [default:
     /// target/cost/cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Judge the figures by these committed ones, beside the stock policies; no tables [default of
-    /// FILE: docs/results/cost-gate.csv]
+    /// Judge the figures by these committed ones instead of printing tables, and measure the stock
+    /// policies, too [default of FILE: docs/results/cost-gate.csv]
     #[arg(
         long,
         value_name = "FILE",
@@ -179,7 +179,7 @@ pub struct CostArgs {
 pub struct CoopCostArgs {
     #[command(flatten)]
     pub boot: BootArgs,
-    /// Where the figures go as CSV; beside a sources.csv the rows of other cells stay [default:
+    /// Where the figures go as CSV. Beside a sources.csv the rows of other cells stay [default:
     /// target/coop-cost.csv]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -197,7 +197,7 @@ pub struct SoakArgs {
     /// Boots of each policy, each with a seed of its own [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub boots: Option<u64>,
-    /// The first boot's seed; the next has the next number [default: at random]
+    /// The seed of the first boot. Each further boot adds 1 [default: at random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
     pub seed: Option<u64>,
     /// No task may wait for more than this number of seconds
@@ -215,7 +215,7 @@ pub struct SoakArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Planted {
     // Not documentation: it would make the help three times as long.
-    // A task may run on one CPU only, whose task never gives way.
+    // A task is pinned to a CPU whose running task never gives it up.
     Stall = 1,
     // A task says that it may not run where it runs.
     Outside = 2,
@@ -226,11 +226,11 @@ pub enum Planted {
 /// A recording that is played, and its costs.
 #[derive(Args, Debug)]
 pub struct RecordingArgs {
-    /// The recording: a profile that PBG measured in a kernel that preempts; for trace also the
-    /// console log of `make run TRACE=events`
+    /// A profile that PBG measured in a kernel that preempts; for trace also the console log of
+    /// `make run TRACE=events`
     #[arg(value_name = "FILE")]
     pub recording: PathBuf,
-    /// One of the same program in a kernel that does not, for policies that do without
+    /// A profile of the same program in a kernel that does not preempt, for policies that do not
     #[arg(long, value_name = "FILE")]
     pub cooperative: Option<PathBuf>,
     /// Refuse a recording of another program
@@ -267,7 +267,7 @@ pub struct PlayedArgs {
     /// Numbers of CPUs, each 1 to 64
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub cpus: Vec<u8>,
-    /// Whether several CPUs share the work, as axsched/balanced has it, under our policies
+    /// Share the work among several CPUs, as axsched/balanced does, under our policies
     #[arg(long, value_name = "y|n", default_value = "y", value_parser = sharing)]
     pub balance: Sharing,
 }
@@ -291,7 +291,7 @@ pub struct SimulateArgs {
     /// Play each cell N times, every task's time and the start changed at random; 1 to 100000
     #[arg(long, value_name = "N", requires = "spread", conflicts_with = "phases", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub seeds: Option<u64>,
-    /// By how much a task's time may differ then: 50%, at most 1000%
+    /// The most by which a task's time may differ then: 50%, at most 1000%
     #[arg(long, value_name = "P%", requires = "seeds", value_parser = spread)]
     pub spread: Option<u32>,
     /// Also print what QEMU measured, of this folder of results of one CPU
@@ -307,7 +307,7 @@ pub struct SimulateArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Reads make's word for what several CPUs share.
+/// Reads make's word for the sharing of several CPUs.
 fn sharing(text: &str) -> Result<Sharing, String> {
     match text {
         "y" => Ok(Sharing::Balanced),
@@ -363,19 +363,19 @@ pub struct CompareArgs {
     pub app: Vec<String>,
     #[command(flatten)]
     pub setting: SettingArgs,
-    /// Also write tables.md, tables.csv and the figures there. Beside a sources.csv the tables.csv keeps
-    /// what it has of other apps and architectures, the figures there are renewed, and no tables.md is
-    /// written
+    /// Also write tables.md, tables.csv and the figures there. Beside a sources.csv the tables.csv
+    /// keeps what it has of other apps and architectures, the figures there are renewed, and no
+    /// tables.md is written
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
-    /// Also write the figures of whole runs into this CSV file; beside a sources.csv it keeps what it
-    /// has of others
+    /// Also write the figures of whole runs into this CSV file; beside a sources.csv it keeps what
+    /// it has of others
     #[arg(long, value_name = "FILE.csv")]
     pub totals: Option<PathBuf>,
-    /// More rows: PBG while it measures; of two folders every difference
+    /// More rows: PBG while it measures, or every difference between two folders
     #[arg(long)]
     pub long: bool,
-    /// Of the second folder, this policy's cells in place of the first's; of PBG, its replay
+    /// Compare each cell with that of this policy in the second folder; for PBG, its replay
     #[arg(long, value_name = "POLICY", requires = "second")]
     pub against: Option<String>,
     /// A missing cell is an error
@@ -403,7 +403,7 @@ pub struct GanttArgs {
 pub struct TraceArgs {
     #[command(flatten)]
     pub played: PlayedArgs,
-    /// At which phase of the timer tick the tasks come, in thousandths: 0 to 999
+    /// The phase of the timer tick at which the tasks come, in thousandths: 0 to 999
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=999))]
     pub tick_phase: u16,
     /// Keep the first N switches and wakes of a run, and count the others
@@ -493,7 +493,7 @@ pub struct VerifyArgs {
     /// It must be of the program with this hash, 16 hexadecimal digits
     #[arg(long, value_name = "HASH", value_parser = hash)]
     pub program: Option<u64>,
-    /// It must be of so many CPUs
+    /// It must be of this number of CPUs
     #[arg(long, value_name = "N")]
     pub smp: Option<u16>,
     /// It must have been measured in this time, or not say in which
@@ -525,8 +525,8 @@ pub struct EditArgs {
     /// A profile or a console log
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The task: its label, key or path as 0.2; may be repeated
-    #[arg(long, value_name = "WHO", required = true)]
+    /// The task's label, key or path as 0.2; may be repeated
+    #[arg(long, value_name = "TASK", required = true)]
     pub task: Vec<String>,
     /// 1 goes strictly before 2, and so on to 255, and that before all without;
     /// none (or 0) takes it away

@@ -26,7 +26,7 @@ pub fn gantt(tree: &TreeArgs, args: &GanttArgs) -> Result<Verdict> {
     for file in &args.files {
         let traced = read(file)?;
         if let (Some(first), Some((next, _))) = (all.first(), traced.first()) {
-            belongs(&first.0.run, &next.run).with_context(|| file.display().to_string())?;
+            check_title(&first.0.run, &next.run).with_context(|| file.display().to_string())?;
         }
         all.extend(traced);
     }
@@ -66,8 +66,8 @@ fn read(file: &Path) -> Result<Vec<Traced>> {
     parse_traced(&String::from_utf8_lossy(&console)).with_context(name)
 }
 
-/// Refuses a run that the first run's title does not fit.
-fn belongs(first: &RunLine, next: &RunLine) -> Result<()> {
+/// Refuses a run whose app or setting is not that of the first run, as the title names one.
+fn check_title(first: &RunLine, next: &RunLine) -> Result<()> {
     let title = |run: &RunLine| {
         let context = &run.context;
         format!(

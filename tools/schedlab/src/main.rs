@@ -32,8 +32,14 @@
 //! | [`profile`] | PBG's profiles |
 //! | [`verdict`] | how a subcommand ends |
 //!
-//! Exit status: 0 all is well; 1 a cell failed, is missing or differs, a yield costs more
-//! than it did, a profile is bad or differs; 2 the question or a file was wrong; 130 interrupted.
+//! | exit status | meaning |
+//! |--:|---|
+//! | 0 | all is well |
+//! | 1 | a cell failed, is missing or differs |
+//! | 1 | a yield costs more than it did |
+//! | 1 | a profile is bad or differs |
+//! | 2 | the question or a file was wrong |
+//! | 130 | interrupted |
 
 mod account;
 mod advise;

@@ -107,10 +107,10 @@ pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
         |number, message| {
             let cell = &jobs[number];
             match message {
-                Message::Begins(Step::Build) => progress.begins(cell, "build"),
-                Message::Begins(Step::Run(_)) if rounds == 1 => progress.begins(cell, "run"),
+                Message::Begins(Step::Build) => progress.begin(cell, "build"),
+                Message::Begins(Step::Run(_)) if rounds == 1 => progress.begin(cell, "run"),
                 Message::Begins(Step::Run(round)) => {
-                    progress.begins(cell, &format!("boot {round} of {rounds} of"));
+                    progress.begin(cell, &format!("boot {round} of {rounds} of"));
                 }
                 Message::Waits | Message::Ends(Err(Failure::Stopped)) => progress.stopped(cell),
                 Message::Ends(Ok(good)) => {

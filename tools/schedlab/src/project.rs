@@ -100,9 +100,8 @@ impl Project {
             .map_err(|e| e.context(format!("`{} -s lab-list`", self.make.display())))
     }
 
-    /// Returns true if the project's make tells the sources of an image; that of older commits does
-    /// not.
-    pub fn tells_sources(&self) -> bool {
+    /// Returns true if the project can list the sources of an image. Older commits cannot.
+    pub fn can_list_sources(&self) -> bool {
         self.root.join("scripts/sources.sh").is_file()
     }
 

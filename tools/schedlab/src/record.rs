@@ -126,8 +126,8 @@ pub fn parse(text: &str) -> Result<Outcome> {
     parse_boot(&numbered(text))
 }
 
-/// Reads a cell: the lines of each boot, at least one. All boots are of the same cell
-/// and have the same phases; in counted time each has a tick phase of its own.
+/// Reads the lines of a cell, which has at least one boot. All boots belong to the same cell and
+/// have the same phases. In counted time each has a tick phase of its own.
 pub fn parse_boots(text: &str) -> Result<Vec<Outcome>> {
     let lines = numbered(text);
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -351,7 +351,8 @@ pub mod tests {
         }
     }
 
-    /// Returns the lines of a phase with this average turnaround: `long` has twice that, `short` none.
+    /// Returns the lines of a phase with this average turnaround: `long` has twice that, `short`
+    /// none.
     fn sample_phase(context: &Context, avg: u64) -> (Vec<TaskLine>, RunLine) {
         let task = |(name, turnaround): (&str, u64)| TaskLine {
             context: context.clone(),

@@ -134,7 +134,7 @@ impl Store {
         let place = self.file(cell, "jsonl");
         let boots = parse_boots(&text).map_err(|e| anyhow!("{}:{e}", place.display()))?;
         for boot in &boots {
-            belongs(boot, cell).map_err(|e| anyhow!("{}: {e}", place.display()))?;
+            check_cell(boot, cell).map_err(|e| anyhow!("{}: {e}", place.display()))?;
         }
         Ok(Some(boots))
     }
@@ -204,9 +204,9 @@ fn text(boots: &[Vec<String>]) -> String {
     boots.join("\n")
 }
 
-/// Refuses figures of another cell: the build took another policy or app than it was told, or a
-/// file was misplaced.
-pub fn belongs(outcome: &Outcome, cell: &Cell) -> Result<()> {
+/// Refuses figures of another cell, which mean that the build took another policy or app than it
+/// was told, or that a file was misplaced.
+pub fn check_cell(outcome: &Outcome, cell: &Cell) -> Result<()> {
     let run = &outcome.last().context;
     for (key, expected, found) in [
         ("arch", &cell.arch, &run.arch),

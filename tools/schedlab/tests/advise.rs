@@ -1,4 +1,4 @@
-//! What is advised of recordings of the test programs, beside the matrix that was measured.
+//! The advice for recordings of the test programs, compared with the measured matrix.
 //!
 //! `recordings/` has what `make advise` made of each on x86_64: the recording of a kernel that
 //! preempts and of one that does not (`-coop`), and the result lines of both consoles. `poll` is
@@ -115,7 +115,8 @@ fn plan_is_not_advised_if_tasks_poll_and_its_replay_was_behind() {
         &said,
         "PBG will not help, its replay on QEMU took 1.20 times",
     );
-    // What polls has little to do, so the average is the others' and when those were done.
+    // Tasks that poll have little work and end soon after the others, so the average of all tasks
+    // tells about the others.
     let above = above_least(&measured("polling", "total", "average"), &taken);
     assert!(above < 0.02, "{taken} is {above} above the least: {said}");
 }

@@ -33,7 +33,7 @@ fn failed_cell_leaves_no_table() {
         lab.shows("cost --policy=stock_rr --arch=x86_64");
     }
     lab.matches("cost/failed");
-    assert!(!lab.exists("target/cost/cost.csv"));
+    assert!(!lab.has_path("target/cost/cost.csv"));
 }
 
 #[test]

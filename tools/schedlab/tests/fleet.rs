@@ -118,7 +118,7 @@ fn boots_that_do_not_belong_are_named_and_may_be_left_out() {
     fs::write(&cut, &bytes[..40]).expect("a file");
 
     lab.shows("profile merge @fleet -o @all.pbg");
-    assert!(!lab.exists("all.pbg"));
+    assert!(!lab.has_path("all.pbg"));
     lab.shows("profile merge @fleet --leave-out -o @all.pbg");
     assert_eq!(
         read(&lab.path("all.pbg")),

@@ -99,5 +99,5 @@ fn consoles_that_do_not_fit_are_refused() {
             "gantt @rr.log --out @a.jpg",
         ],
     );
-    assert!(!lab.exists("a.svg") && !lab.exists("a.jpg"));
+    assert!(!lab.has_path("a.svg") && !lab.has_path("a.jpg"));
 }

@@ -36,8 +36,8 @@ fn each_setting_has_its_own_folder_and_builds_come_first_in_real_time() {
     let lab = Lab::new();
     let cells = "--policy=rr,stock-rr --app yield --arch riscv64";
     lab.shows(&format!("matrix {cells} --scale 1000 --smp 2 --timeout 9"));
-    assert!(lab.exists("target/lab-scale1000-smp2/riscv64/yield/stock_rr.jsonl"));
-    assert!(!lab.exists("target/lab"));
+    assert!(lab.has_path("target/lab-scale1000-smp2/riscv64/yield/stock_rr.jsonl"));
+    assert!(!lab.has_path("target/lab"));
     lab.shows_file("calls");
     lab.matches("matrix/setting");
 }
@@ -53,7 +53,7 @@ fn failed_cells_show_their_last_lines_and_are_run_again() {
     lab.behave("x86_64-realtime-sched_rr", "good");
     lab.shows("matrix --arch x86_64 --app=realtime");
     lab.matches("matrix/failed");
-    assert!(!lab.exists("target/lab/x86_64/realtime/sched_rr.failed.log"));
+    assert!(!lab.has_path("target/lab/x86_64/realtime/sched_rr.failed.log"));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn bad_results_of_a_guest_fail_its_cell() {
         lab.behave("x86_64-realtime-sched_rr", what);
         lab.write("calls", "");
         lab.shows(&format!("matrix --force {more} {RR}"));
-        let is_kept = lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl");
+        let is_kept = lab.has_path("target/lab/x86_64/realtime/sched_rr.jsonl");
         assert_eq!(is_kept, what == "held", "{what}");
         if what == "held" {
             lab.remove("target/lab/x86_64/realtime/sched_rr.jsonl");
@@ -198,8 +198,8 @@ fn boot_that_fails_in_real_time_fails_its_cell_and_no_other() {
     lab.shows("matrix --smp=2 --arch=x86_64 --app=realtime --repeat=3");
     lab.shows_file("calls");
     lab.matches("matrix/real-time-failed");
-    assert!(!lab.exists("target/lab-smp2/x86_64/realtime/sched_rr.jsonl"));
-    assert!(lab.exists("target/lab-smp2/x86_64/realtime/sched_rr.failed.log"));
+    assert!(!lab.has_path("target/lab-smp2/x86_64/realtime/sched_rr.jsonl"));
+    assert!(lab.has_path("target/lab-smp2/x86_64/realtime/sched_rr.failed.log"));
 }
 
 #[test]
@@ -278,8 +278,8 @@ fn interrupt_keeps_finished_cells_and_leaves_no_guest() {
             &end.out,
             "2 cells: 1 run, 0 up to date, 0 failed, 1 not run",
         );
-        assert!(lab.exists("target/lab/x86_64/realtime/sched_rr.jsonl"));
-        assert!(!lab.exists("target/lab/x86_64/realtime/stock_rr.jsonl"));
+        assert!(lab.has_path("target/lab/x86_64/realtime/sched_rr.jsonl"));
+        assert!(!lab.has_path("target/lab/x86_64/realtime/stock_rr.jsonl"));
 
         lab.behave("x86_64-realtime-stock_rr", "good");
         let again = lab.call("matrix --arch=x86_64 --app=realtime --policy=rr,stock-rr");

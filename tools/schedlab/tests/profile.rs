@@ -160,7 +160,7 @@ fn merge_has_the_runs_of_all() {
     );
     let short1 = &read(&lab, "both.pbg").tasks[1];
     assert_eq!((short1.runs, short1.figures.run.mean(2)), (2, 19_501_000));
-    assert!(!lab.exists("none.pbg"));
+    assert!(!lab.has_path("none.pbg"));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn closed_standard_output_is_no_error_and_a_full_one_is() {
         assert_eq!(status.code(), Some(0), "{line}");
     }
     // The output is dropped; everything else is done.
-    assert!(lab.exists("target/lab/x86_64/yield/sched_rr.jsonl"));
+    assert!(lab.has_path("target/lab/x86_64/yield/sched_rr.jsonl"));
 
     let full = File::options().write(true).open("/dev/full");
     let mut command = lab.command(&words("profile show @a.pbg"));
@@ -318,5 +318,5 @@ fn unreadable_files_are_refused_in_one_line() {
             "profile merge @a.pbg @b.pbg -o @folder.pbg",
         ],
     );
-    assert!(!lab.exists("none.pbg"));
+    assert!(!lab.has_path("none.pbg"));
 }

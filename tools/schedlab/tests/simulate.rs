@@ -162,10 +162,10 @@ fn policies_that_do_not_preempt_play_the_cooperative_recording() {
     let ratio = average(&both, "fifo") / average(&both, "rr");
     assert!(ratio < 0.6, "{}", both.out);
     let alone = simulate(&lab, "@three.pbg");
-    assert_has(&alone.out, "It is of a kernel that preempts");
+    assert_has(&alone.out, "It was made in a kernel that preempts");
     assert_has(&both.out, "SRPT (coop)");
     assert_lacks(&alone.out, "SRPT (coop)");
-    assert_lacks(&both.out, "It is of a kernel that preempts");
+    assert_lacks(&both.out, "It was made in a kernel that preempts");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn the_table_and_the_csv_file_have_the_same_figures() {
                 ("makespan", 3, 0.001),
                 ("switches", 2, 0.5),
                 ("Jain", 1, 0.0001),
-                // What switching takes is in the one and not in the other.
+                // The bound in the CSV file has the time of switches in it, the other does not.
                 ("avg/SRPT", 5, 0.01),
             ] {
                 let printed: f64 = words[words.len() - from_end].parse().expect("a figure");
@@ -451,7 +451,7 @@ fn an_interrupt_keeps_the_seeds_that_all_policies_have() {
     // Where there is no terminal, a line says after three seconds how far it is.
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let first = lines.next().expect("a line").expect("text");
-    // Of 12 policies.
+    // 100,000 runs of each of the 12 policies.
     const ALL: &str = " of 1200000 runs";
     assert!(first.ends_with(ALL), "{first}");
     let killed = Command::new("kill")
@@ -492,8 +492,8 @@ fn batch_at_once(options: &str) -> Ended {
     ended
 }
 
-/// The figures are those from before CPUs could share the work: with `BALANCE=n`, of stock policies,
-/// and on one CPU.
+/// The figures are those from before CPUs could share the work: with `BALANCE=n`, of stock
+/// policies, and on one CPU.
 #[test]
 fn cpus_that_share_nothing_play_as_axtask_does() {
     let figures = |ended: &Ended, policy: &str| {

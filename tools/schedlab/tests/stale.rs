@@ -112,7 +112,7 @@ fn published_figures_are_renewed_and_none_is_added() {
     publish(&lab, "realtime");
     publish(&lab, "yield");
     assert_has(lab.read(&shown), "<svg");
-    assert!(!lab.exists(&other) && !lab.exists(&format!("{RESULTS}/tables.md")));
+    assert!(!lab.has_path(&other) && !lab.has_path(&format!("{RESULTS}/tables.md")));
 }
 
 #[test]

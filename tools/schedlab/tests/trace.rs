@@ -120,5 +120,5 @@ fn files_and_options_that_do_not_fit_are_refused() {
     let recordings = recordings.iter().map(String::as_str);
     let all: Vec<_> = recordings.chain(consoles).collect();
     lab.assert_session("trace-refused.txt", &all);
-    assert!(!lab.exists("a.perfetto-trace"));
+    assert!(!lab.has_path("a.perfetto-trace"));
 }

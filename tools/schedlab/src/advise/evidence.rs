@@ -1,17 +1,19 @@
-//! Evidence from several runs of a program about each of its tasks: whether it does the same work under
-//! every policy, polls, or runs for as long as it is let.
+//! Evidence from several runs of a program about each of its tasks. A task does the same work under
+//! every policy, polls, or runs until it is stopped.
 //!
 //! The runs are those of the recordings, one under round robin and one in a kernel that does not
-//! preempt, and the replay of each console that was kept. Their orders differ, so behaviour that all of
-//! them share belongs to the task itself.
+//! preempt, and the replay of each console that was kept. Their orders differ, so behaviour that
+//! all of them share belongs to the task itself.
 //!
-//! 1. A task does the same work if it yields as often in all runs, to a tenth, and computes as long, to
-//!    a quarter and [`SWITCH_NS`] for each time that it got the CPU or yielded. A kernel that preempts
-//!    has guards, which cost a task that allocates much a tenth of its time.
-//! 2. A task that never yields and has the CPU for less than [`GLANCE_NS`] at a time does not do the
-//!    same work if it got the CPU more often by a tenth and had it longer by a quarter.
-//! 3. A task that does not do the same work polls if it has the CPU for less than [`GLANCE_NS`] at a
-//!    time in all runs. Otherwise it runs for as long as it is let.
+//! 1. A task does the same work if its numbers of yields differ by at most a tenth between the
+//!    runs, and its run times by at most a quarter. [`SWITCH_NS`] for each time that it got the CPU
+//!    or yielded is allowed beyond that. A quarter is needed because a kernel that preempts has
+//!    guards, which cost a task that allocates much a tenth of its time.
+//! 2. Another rule holds if a task never yields, and has the CPU for less than [`GLANCE_NS`] at a
+//!    time. It does not do the same work if in one run it got the CPU more often by a tenth, and the
+//!    run times differ by a quarter.
+//! 3. A task that does not do the same work polls if it has the CPU for less than [`GLANCE_NS`] at
+//!    a time in all runs. Otherwise it runs until it is stopped.
 
 use std::path::Path;
 
@@ -25,8 +27,8 @@ use crate::{
     simulate::TICK_NS,
 };
 
-/// The most that a switch or a yield may cost, in nanoseconds, under any policy, with an instrument:
-/// several times the cost that `make cost` measures.
+/// The most that a switch or a yield may cost, in nanoseconds, under any policy, with an
+/// instrument: several times the cost that `make cost` measures.
 const SWITCH_NS: f64 = 1_000.0;
 /// A task that has the CPU for less, in nanoseconds, has looked at something and done no work.
 const GLANCE_NS: f64 = 100_000.0;
@@ -48,6 +50,7 @@ pub struct Seen {
 pub enum Work {
     Same,
     Polls,
+    /// It runs until it is stopped.
     AsLet,
 }
 

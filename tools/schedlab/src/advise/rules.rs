@@ -1,19 +1,21 @@
 //! The choice of a policy.
 //!
-//! 1. Each figure is an interval: its range over the phases of the tick, widened by the error of the
-//!    model. The error is the largest known of the policy, or the distance of the model from what QEMU
-//!    measured of this program. Policies whose intervals overlap are equal.
-//! 2. Among policies that are equal to the best, the one that switches least is taken. If others switch
-//!    no more than a tenth more, the first of them in the order of tables is taken. If that is a plan,
-//!    and another plan's replay on QEMU was shorter by a hundredth, the other is taken.
+//! 1. Each figure is an interval: its range over the phases of the tick, widened by the error of
+//!    the model. The error is the largest known of the policy, or the distance of the model from
+//!    what QEMU measured of this program. Policies whose intervals overlap are equal.
+//! 2. Among policies that are equal to the best, the one that switches least is taken. If others
+//!    switch no more than a tenth more, the first of them in the order of tables is taken. If that
+//!    is a plan, and another plan's replay on QEMU was shorter by a hundredth, the other is taken.
 //! 3. A plan that was behind or given up, on QEMU or in the model, is not taken.
-//! 4. How often tasks poll depends on the order. Where tasks poll, a plan is judged by its replay on
-//!    QEMU, and is not taken without one.
-//! 5. A plan is fragile, and not taken, if its mean is lower on the recording, but no lower than that of
-//!    the best policy without a plan if every task's time differs by up to [`SPREAD_PERCENT`].
+//! 4. How often tasks poll depends on the order. Where tasks poll, a plan is judged by its replay
+//!    on QEMU, and is not taken without one.
+//! 5. A plan is fragile, and not taken, if it is better on the recording alone. Its mean must be
+//!    lower than that of the best policy without a plan even if every task's time differs by up to
+//!    [`SPREAD_PERCENT`].
 //!
-//! Policies are compared by the average turnaround. If some tasks run for as long as they are let, it is
-//! that of the others, among them. If all do, it is the largest share of the CPUs that one of them gets.
+//! Policies are compared by the average turnaround. If some tasks run until they are stopped, the
+//! average is that of the other tasks. If all do, policies are compared by the largest share of the
+//! CPUs that one of them gets.
 
 use crate::spread::{Spread, letters};
 
@@ -26,14 +28,14 @@ pub struct Row {
     pub name: String,
     /// Its feature for make.
     pub feature: String,
-    /// Less is better.
+    /// The figure that is compared; less is better.
     pub figure: Spread,
     /// The error of the model, in % of the figure.
     pub error_percent: f64,
     pub worst_slowdown: f64,
     pub jain: f64,
     pub switches: f64,
-    /// It follows a plan.
+    /// True if the policy follows a plan.
     pub is_planned: bool,
     pub preempts: bool,
     /// The average turnaround of its replay on QEMU, in ms.
@@ -55,7 +57,7 @@ pub enum Out {
     Fragile,
 }
 
-/// A replay.
+/// The result of a plan's replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Replay {
     /// Average turnaround over the measured one; 0 in the model, where none was measured.

@@ -78,8 +78,8 @@ fn mean_us(line: &ConnLine) -> Option<f64> {
     (line.answered + line.late > 0).then_some(line.mean_ns as f64 / 1_000.0)
 }
 
-/// Returns the figures that the page shows, one a line. A figure has no value if there was no memory for it, or no
-/// answer.
+/// Returns the figures that the page shows, one a line. A figure has no value if there was no
+/// memory for it, or no answer.
 pub fn csv(lines: &[ConnLine]) -> Result<String> {
     let titles = [
         "arch",
@@ -169,7 +169,8 @@ mod tests {
         }
     }
 
-    /// Both sides at one load; one side and one without memory; one priority of a line.
+    /// The lines are both sides at one load, one side that ran out of memory at another, and one
+    /// priority.
     #[test]
     fn lines_become_a_table_and_csv() {
         let more = |combination, answered, mean_ns| ConnLine {

@@ -14,16 +14,16 @@ pub struct Chart {
     pub panels: Vec<Panel>,
 }
 
-/// One phase.
+/// The rows of one phase.
 #[derive(Debug)]
 pub struct Panel {
     pub title: String,
     pub average_ns: u64,
-    /// In the order of submission.
+    /// The tasks in the order of submission.
     pub rows: Vec<Row>,
 }
 
-/// One task; times are since the start of its phase.
+/// The row of one task. Times are since the start of its phase.
 #[derive(Debug)]
 pub struct Row {
     pub name: String,
@@ -54,7 +54,7 @@ pub fn leave_out_measuring(all: &mut Vec<Traced>) {
 }
 
 impl Chart {
-    /// Returns the chart of at least one phase; all are of one app and setting.
+    /// Returns the chart of at least one phase. All phases belong to the same app and setting.
     pub fn new(all: &[Traced], titles: &Titles) -> Self {
         let run = &all[0].0.run;
         let panel = |traced| Panel::new(traced, titles);
@@ -125,8 +125,8 @@ impl Row {
         }
     }
 
-    /// Returns the share of each of `count` columns of time, `column_ns` wide, in which the task was on
-    /// a CPU; 1 is all. Within a bin its time is taken to be spread evenly.
+    /// Returns the share of each of `count` columns of time, `column_ns` wide, in which the task
+    /// was on a CPU; 1 is all. Within a bin its time is taken to be spread evenly.
     pub fn shares(&self, column_ns: f64, count: usize) -> Vec<f64> {
         shares(&self.stays, column_ns, count)
     }
@@ -160,8 +160,8 @@ fn shares(stays: &[Stay], column_ns: f64, count: usize) -> Vec<f64> {
     shares
 }
 
-/// Returns blocks of neighbours of the same height: from, to, height. A height of 0 is left out, and
-/// a share that is not 0 is at least 1 high.
+/// Returns blocks of neighbours of the same height: from, to, height. A height of 0 is left out,
+/// and a share that is not 0 is at least 1 high.
 pub fn blocks(shares: &[f64], full: i32) -> Vec<(i32, i32, i32)> {
     let height = |share: f64| {
         let least = i32::from(share > 0.0);

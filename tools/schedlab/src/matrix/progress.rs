@@ -41,7 +41,7 @@ impl Progress {
         }
     }
 
-    pub fn begins(&mut self, cell: &Cell, what: &str) {
+    pub fn begin(&mut self, cell: &Cell, what: &str) {
         self.busy.retain(|(name, _)| *name != cell.to_string());
         self.busy.push((cell.to_string(), what.to_owned()));
         self.show_busy();
@@ -64,12 +64,12 @@ impl Progress {
                 Some(_) => format!(" {reach}, the median of {} boots", spread.count),
             };
         }
-        self.ends(cell, "ok", &what)
+        self.end(cell, "ok", &what)
     }
 
     pub fn bad(&mut self, cell: &Cell, why: &str, console: &[String], log: &Path) -> Result<()> {
         self.failed.push(cell.to_string());
-        self.ends(cell, "FAILED", why)?;
+        self.end(cell, "FAILED", why)?;
         self.bar.suspend(|| {
             let noise = |line: &&String| !line.trim().is_empty() && !line.starts_with("make:");
             let lines: Vec<_> = console.iter().filter(noise).collect();
@@ -125,7 +125,7 @@ impl Progress {
         })
     }
 
-    fn ends(&mut self, cell: &Cell, verdict: &str, what: &str) -> Result<()> {
+    fn end(&mut self, cell: &Cell, verdict: &str, what: &str) -> Result<()> {
         self.stopped(cell);
         self.bar.inc(1);
         let total = self.total.to_string();

@@ -1,4 +1,4 @@
-//! `schedlab profile edit`: what the user knows better than a measurement.
+//! `schedlab profile edit`: sets the priorities and deadlines that only the user knows.
 
 use std::num::NonZeroU8;
 
@@ -32,8 +32,8 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
     };
     let names = Names::of(&profile);
     let mut lines = Vec::new();
-    for who in &args.task {
-        let index = names.find(who)?;
+    for name in &args.task {
+        let index = names.find(name)?;
         let task = &mut profile.tasks[index];
         let before = shown(task, clock);
         if let Some(priority) = priority {
@@ -55,7 +55,7 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// `3`; or `0` and `none`, which are none.
+/// Parses a priority such as `3`. Both `0` and `none` are none.
 fn priority(text: &str) -> Result<Option<NonZeroU8>> {
     match (text, text.parse()) {
         ("none", _) => Ok(None),
@@ -64,7 +64,7 @@ fn priority(text: &str) -> Result<Option<NonZeroU8>> {
     }
 }
 
-/// `priority 3, deadline 50.000 ms`.
+/// Returns a task's priority and deadline, as in `priority 3, deadline 50.000 ms`.
 pub fn shown(task: &StoredTask, clock: Clock) -> String {
     let priority = task
         .priority

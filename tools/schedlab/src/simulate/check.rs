@@ -62,7 +62,7 @@ pub fn checked<'a>(all: &'a [Results], folder: &Path) -> Result<Vec<Checked<'a>>
     Ok(checked)
 }
 
-/// Returns them as a table.
+/// Returns the checked cells as a table.
 pub fn text(all: &[Checked]) -> String {
     let row = |cell: &Checked| {
         let Checked { model, qemu, .. } = cell;
@@ -96,7 +96,7 @@ pub fn write_errors(
     let mut cells = Vec::new();
     for cell in all {
         let Cell { arch, app, policy } = &cell.results.cell;
-        // All are of one program on one architecture.
+        // All cells belong to one program on one architecture, so its sources are found once.
         let made = match cells.first() {
             Some((_, made)) => Option::clone(made),
             None => made(&app.name, arch)?,

@@ -47,9 +47,9 @@ impl Costs {
     }
 
     /// Returns the time of the test programs' instrument in a switch from one task to another, in
-    /// nanoseconds, in a kernel that preempts or in one that does not. A yield of the program `yield`
-    /// takes longer than one of `cost`, which has no instrument. The part that its loop takes is
-    /// subtracted: it is the difference under PBG's replay, which does not switch.
+    /// nanoseconds, in a kernel that preempts or in one that does not. A yield of the program
+    /// `yield` takes longer than one of `cost`, which has no instrument. The part that its loop
+    /// takes is subtracted: it is the difference under PBG's replay, which does not switch.
     pub fn instrument_ns(&self, arch: &str, preempts: bool) -> Result<u64> {
         let (switching, keeping) = match preempts {
             true => ("rr", "pbg"),
@@ -62,8 +62,9 @@ impl Costs {
         Ok((switched - kept).round().max(0.0) as u64)
     }
 
-    /// Returns the time of a switch itself, without an instrument: the time that a task alone spares
-    /// under a policy whose pick is the same with one task as with more.
+    /// Returns the time of a switch itself, without an instrument. It is the cost of a yield to
+    /// another task less that of a yield of a task alone, under a policy whose pick costs the same
+    /// for both.
     pub fn switch_ns(&self, arch: &str, preempts: bool) -> Result<u64> {
         let cost = self.of_yield(arch, if preempts { "rr" } else { "fifo" })?;
         Ok((cost.switched_ns(FEW) - cost.alone_ns()).round().max(0.0) as u64)

@@ -57,8 +57,8 @@ pub struct Row<'a> {
     pub figures: Vec<String>,
 }
 
-/// Returns the table of policies on one number of CPUs. `over` says over how many runs it is, and the
-/// titles name the two figures of how far the averages of these differ.
+/// Returns the table of policies on one number of CPUs. `over` says over how many runs it is, and
+/// the titles name the two figures of how far the averages of these differ.
 pub fn table(
     rows: &[Row],
     over: &str,
@@ -182,7 +182,7 @@ another waits for it. A wait that did not happen, as its end was there already, 
         rest * 100.0
     );
     if flavours.cooperative.is_none() {
-        out += "It is of a kernel that preempts; those that do not spend less on their guards.\n";
+        out += "It was made in a kernel that preempts; kernels without preemption spend less on guards.\n";
     }
     if header.unrecorded > 0 {
         let unrecorded = header.unrecorded;

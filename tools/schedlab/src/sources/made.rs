@@ -33,7 +33,7 @@ pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
 /// which is in this program.
 pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Made>> {
     let project = Project::find(tree)?;
-    if !project.tells_sources() {
+    if !project.can_list_sources() {
         return Ok(None);
     }
     let mut apps = project.lists()?.apps.into_iter();

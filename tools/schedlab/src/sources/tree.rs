@@ -95,10 +95,10 @@ impl Tree {
         Ok(made)
     }
 
-    /// Returns a hash over the files of a list and all else that changes what is built from them:
-    /// build scripts, cargo's settings, the packages in the lock, parts of the manifest, and the
-    /// compiler. For an image it includes the scripts that build and boot it, make's defaults and
-    /// QEMU. A file that does not exist has no content.
+    /// Returns a hash over the files of a list and all else that changes what is built from them.
+    /// That is build scripts, cargo's settings, the packages in the lock, parts of the manifest,
+    /// and the compiler. For an image it includes the scripts that build and boot it, make's
+    /// defaults and QEMU. A file that does not exist has no content.
     pub fn hash(&self, list: &SourceList) -> String {
         let (is_image, package) = list.package();
         let mut text = String::new();

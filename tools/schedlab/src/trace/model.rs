@@ -196,8 +196,8 @@ mod tests {
         timeline("by hand".to_owned(), 2, tasks, traced)
     }
 
-    /// Main is on CPU 0, and its own wake-up was put there: `a` goes to CPU 1, which looks into its
-    /// queue at its tick, half a tick later; `b` to CPU 0, `c` behind `a`.
+    /// Main is on CPU 0, and its own wake-up was put there. So `a` goes to CPU 1, which looks into
+    /// its queue at its next tick, half a tick later. Then `b` goes to CPU 0, and `c` behind `a`.
     ///
     /// | ms | 0 to 5 | to 10 | to 45 | to 65 |
     /// |---|---|---|---|---|

@@ -46,7 +46,7 @@ pub fn write(timelines: &[Timeline], out: &mut impl Write) -> io::Result<()> {
 
 struct Phase<'a> {
     timeline: &'a Timeline,
-    /// From 1.
+    /// The place of the phase in the file, from 1.
     number: usize,
 }
 
@@ -115,8 +115,8 @@ impl Phase<'_> {
         }
     }
 
-    /// Returns a CPU's switches and wakings by time. At the same time a task is woken before it gets
-    /// the CPU, and after it has left one.
+    /// Returns a CPU's switches and wakings by time. At the same time a task is woken before it
+    /// gets the CPU, and after it has left one.
     fn events(&self, cpu: u32) -> Vec<FtraceEvent> {
         let stays: Vec<&Stay> = (self.timeline.stays.iter())
             .filter(|s| s.cpu == cpu)

@@ -5,8 +5,8 @@
 //! `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,
 //! `track_event/track_event.proto`).
 //!
-//! They are written by hand, as the definitions are some hundred messages, and each machine would need a
-//! compiler of them.
+//! They are written by hand. The definitions have some hundred messages, and every machine would
+//! need a compiler for them.
 
 use prost::Message;
 
@@ -95,7 +95,7 @@ pub struct ProcessTree {
     pub threads: Vec<ThreadOfTree>,
 }
 
-/// `ProcessTree.Process`
+/// The message `ProcessTree.Process`.
 #[derive(Clone, PartialEq, Message)]
 pub struct Process {
     #[prost(int32, optional, tag = "1")]
@@ -104,7 +104,7 @@ pub struct Process {
     pub cmdline: Vec<String>,
 }
 
-/// `ProcessTree.Thread`
+/// The message `ProcessTree.Thread`.
 #[derive(Clone, PartialEq, Message)]
 pub struct ThreadOfTree {
     #[prost(int32, optional, tag = "1")]
@@ -141,5 +141,5 @@ pub struct TrackEvent {
     pub counter_value: Option<i64>,
 }
 
-/// `TrackEvent.Type.TYPE_COUNTER`
+/// The value of `TrackEvent.Type.TYPE_COUNTER`.
 pub const TYPE_COUNTER: i32 = 4;

@@ -3,14 +3,14 @@
 //! A log gives the [`Stay`]s, which cover all time of each CPU, and the [`Wake`]s. The state of a
 //! task that has no CPU follows from them: [`Timeline::states`].
 
-/// One phase. All times are in nanoseconds since its start.
+/// The events of one phase. All times are in nanoseconds since its start.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     /// The title for people: the app, the policy, the phase.
     pub name: String,
-    /// The time of its start since boot.
+    /// The time of the phase's start, since boot.
     pub start_ns: u64,
-    /// Its end: the work of the last task was done, or a log was full.
+    /// The end of the phase: the last task had done its work, or a log was full.
     pub end_ns: u64,
     pub cpus: u32,
     /// The first one is main.
@@ -52,7 +52,7 @@ pub enum ThreadKind {
     Idle,
 }
 
-/// A time on a CPU.
+/// A time for which a CPU runs the same thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     pub cpu: u32,
@@ -215,8 +215,8 @@ pub mod tests {
     use super::*;
     use crate::testing::assert_golden;
 
-    /// Returns a run on one CPU: main to 10, `a` blocks at 20, idle to 50, `a` yields at 55, `b` ends at 70, `a`
-    /// ends at 80. `a` is woken at 40.
+    /// Returns a run on one CPU: main to 10, `a` blocks at 20, idle to 50, `a` yields at 55, `b`
+    /// ends at 70, `a` ends at 80. `a` is woken at 40.
     pub fn sample() -> Timeline {
         let names = ["main", "a", "b", "idle"];
         let kinds = [

@@ -206,7 +206,7 @@ impl Lab {
         fs::remove_file(self.path(path)).expect("it was there");
     }
 
-    pub fn exists(&self, path: &str) -> bool {
+    pub fn has_path(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
