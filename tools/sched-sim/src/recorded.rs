@@ -138,9 +138,9 @@ fn match_wakes(workload: &mut Workload) {
         }
         for (whom, by) in change {
             let mut by = by;
-            // A task that woke another a little more often than once in each interval did so once
-            // in each. A wake that waits for the next tick to say whose it was may be noted one
-            // interval late, so this is a matter of all intervals together.
+            // If a task woke another a little more often than once in each interval, it did so once
+            // in each. All intervals count together, because a wake may be noted one interval late,
+            // when the next wake, spawn or tick tells if it was the timer's.
             let (mut times, mut beyond) = (0, 0);
             for work in &job.steps {
                 for wakes in work.wakes.iter().filter(|wakes| wakes.whom == whom) {
@@ -156,7 +156,7 @@ fn match_wakes(workload: &mut Workload) {
                     }
                 }
             }
-            // And where it did so nearly each time, as well.
+            // The same holds for a phase in which it woke the other nearly once in each interval.
             for work in &mut job.steps {
                 let times = work.times;
                 for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {
@@ -244,9 +244,9 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
     while let Some(&work) = steps.get(at) {
         let blocks = matches!(work.then, Then::Sleep(_) | Then::Wait(_));
         let skipped = match (blocks_left, blocks) {
-            // Its elder sibling comes first, whatever rounding says.
+            // An elder sibling is spawned first, whatever the rounding of times.
             _ if matches!(work.then, Then::Spawn(_)) => work.times,
-            // It blocks as often, and the spawn comes afterwards.
+            // The spawn comes after this number of blocks.
             (1.., true) => work.times.min(blocks_left),
             (1.., false) => work.times,
             // The spawn is before the next block.
@@ -260,7 +260,7 @@ fn insert(steps: &mut Vec<Work>, child: usize, blocks: u64, run_ns: f64) {
             at += 1;
             continue;
         }
-        // One of those that are left spawns in its middle.
+        // One of the run intervals that are left is split by the spawn.
         let part = run_left.min(work.run_ns);
         let mut pieces = Vec::new();
         let share = |from: u64, to: u64| {

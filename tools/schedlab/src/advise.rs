@@ -116,7 +116,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         let in_model = cell
             .iter()
             .find_map(|(_, status)| status.filter(|status| status.behind || status.dropped));
-        // A replay on QEMU is one on one CPU.
+        // QEMU's replays are all on one CPU.
         let mut replays = boots.iter().filter(|_| cpus == 1);
         let boot = replays.find(|boot| boot.scheduler == policy.name());
         let on_qemu = boot.map(|boot| Replay {

@@ -66,7 +66,7 @@ fn read(file: &Path) -> Result<Vec<Traced>> {
     parse_traced(&String::from_utf8_lossy(&console)).with_context(name)
 }
 
-/// Refuses a run whose app or setting is not that of the first run, as the title names one.
+/// Refuses a run of another app or setting than the first run, as a chart has one title.
 fn check_title(first: &RunLine, next: &RunLine) -> Result<()> {
     let title = |run: &RunLine| {
         let context = &run.context;

@@ -10,8 +10,8 @@
 //!    or yielded is allowed beyond that. A quarter is needed because a kernel that preempts has
 //!    guards, which cost a task that allocates much a tenth of its time.
 //! 2. Another rule holds if a task never yields, and has the CPU for less than [`GLANCE_NS`] at a
-//!    time. It does not do the same work if in one run it got the CPU more often by a tenth, and the
-//!    run times differ by a quarter.
+//!    time. It does not do the same work if in one run it got the CPU more often by a tenth, and
+//!    the run times differ by a quarter.
 //! 3. A task that does not do the same work polls if it has the CPU for less than [`GLANCE_NS`] at
 //!    a time in all runs. Otherwise it runs until it is stopped.
 
@@ -80,7 +80,7 @@ pub struct Boot {
 /// Returns the tasks of a recording.
 pub fn recorded(profile: &StoredProfile) -> Vec<Seen> {
     let clock = Clock::of_frequency(profile.header.frequency_hz);
-    // It has the names.
+    // The workload names the tasks.
     let workload = recorded::recorded(profile, clock, TICK_NS);
     let tasks = profile.tasks.iter().zip(workload.jobs);
     tasks

@@ -89,7 +89,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// Returns how several CPUs share the work here.
+    /// Returns the way in which several CPUs share the work under this policy.
     pub const fn shared(&self) -> Sharing {
         match self.cpus > 1 && self.policy.can_share(self.sharing) {
             true => self.sharing,
@@ -255,8 +255,8 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    /// On 2, 4 and 8 CPUs, average and makespan of `batch-at-once` in ms with one queue that all
-    /// CPUs share: `schedlab simulate --one-queue`, 26 November 2026 (ADR 0026).
+    /// The average and the makespan of `batch-at-once` in ms, on 2, 4 and 8 CPUs that share one queue.
+    /// They were measured on 26 November 2026 with an option that is deleted (ADR 0026).
     const ONE_QUEUE: [(&str, [[f64; 2]; 3]); 4] = [
         ("fifo", [[939.2, 2203.5], [465.8, 1194.7], [243.4, 776.9]]),
         ("rr", [[959.3, 2244.7], [476.5, 1210.9], [248.3, 785.2]]),
@@ -264,7 +264,7 @@ mod tests {
         ("eevdf", [[960.6, 2236.5], [481.3, 1225.6], [251.8, 775.5]]),
     ];
 
-    /// The longest tasks come in each turn in which one CPU is dealt a task.
+    /// Orders the tasks so that one CPU gets all the longest ones if tasks go to the CPUs in turn.
     fn deal_badly(workload: &mut Workload, cpus: usize) {
         let jobs = &mut workload.jobs;
         jobs.sort_by_key(|job| Reverse(job.run_ns() as u64));
@@ -277,7 +277,7 @@ mod tests {
         jobs.extend(longest);
     }
 
-    /// However tasks were dealt out, CPUs that share the work come close to one queue.
+    /// CPUs that share the work come close to one queue, whichever CPU each task starts on.
     #[test]
     fn cpus_that_share_are_close_to_one_queue() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
