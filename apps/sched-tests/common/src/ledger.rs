@@ -18,10 +18,15 @@
 //! way back out of a wait. A `gc` that spins does so until there is nothing to reclaim,
 //! so no CPU is idle then.
 //!
-//! **Order.** A CPU's ledger is written by that CPU only, with interrupts off; but it is
-//! opened by main before there is any metered task, and closed by the last of them, when the
-//! others are at most on their way out. All is `Relaxed`; a tick that hits another CPU in
-//! that moment may be booked twice or not at all, a piece of a tick at most.
+//! **The window** ends at the last task's own reading of the counter, which is also the end of that
+//! task's work. On one CPU nothing runs between that reading and the end of the account, so the
+//! parts add up to the makespan exactly, in ticks of the counter. The time that a task needs after
+//! its work counts up to the end of the window.
+//!
+//! **Order.** A CPU's ledger is written by that CPU only, with interrupts off. But main opens it
+//! before there is any metered task, and the last of them closes it, when the others are at most on
+//! their way out. All is `Relaxed`. A tick that another CPU books at that moment may be booked twice
+//! or not at all: a piece of a tick at most.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -76,6 +81,8 @@ static LEDGERS: [Ledger; MAX_CPUS] = [const {
 static MAIN: AtomicU64 = AtomicU64::new(0);
 /// When they were opened, in ticks.
 static OPENED: AtomicU64 = AtomicU64::new(0);
+/// When the window ends, in ticks: at the last task's own reading. Later than any time before that.
+static WINDOW_END: AtomicU64 = AtomicU64::new(u64::MAX);
 
 impl Ledger {
     #[inline]
@@ -213,6 +220,7 @@ pub(crate) fn open() -> u64 {
     MAIN.store(axtask::current().id().as_u64(), Relaxed);
     let now = current_ticks();
     OPENED.store(now, Relaxed);
+    WINDOW_END.store(u64::MAX, Relaxed);
     for ledger in &LEDGERS {
         ledger
             .booked
@@ -224,10 +232,15 @@ pub(crate) fn open() -> u64 {
     now
 }
 
-/// Ends the account of a phase, by the last metered task to end; the work of all was done
-/// at `now`.
+/// Returns when the window ends, in ticks; later than any time while it is open.
+pub(crate) fn window_end() -> u64 {
+    WINDOW_END.load(Relaxed)
+}
+
+/// Ends the account of a phase. Called by the last metered task to end, with interrupts off since
+/// it read the clock; the work of all was done at `now`, the latest of these readings.
 pub(crate) fn close(now: u64) {
-    let _guard = NoPreemptIrqSave::new();
+    WINDOW_END.store(now, Relaxed);
     events::close();
     for ledger in &LEDGERS[..axhal::cpu_num()] {
         ledger.end(OPENED.load(Relaxed), now);

@@ -21,8 +21,8 @@ pub struct Figures {
     pub switches: u64,
     /// How often its work ended; anything but 1 is a scheduler's bug.
     pub ends: u64,
-    /// How long the task was on a CPU beyond `run_ns`: before it was let in, and after its
-    /// work was done.
+    /// How long the task was on a CPU beyond `run_ns`, within the window: before it was let in, and
+    /// after its work was done.
     pub beside_ns: u64,
     /// When it was on a CPU and when it was blocked, if that was traced.
     pub timeline: Option<Timeline>,

@@ -63,7 +63,8 @@ use crate::{
 #[derive(Default)]
 #[repr(align(64))]
 pub struct Meter {
-    deadline_ticks: u64,
+    /// 0 once the work is done: then each leave takes the way of [`leave_late`](Self::leave_late).
+    deadline_ticks: AtomicU64,
     entered_ticks: AtomicU64,
     first_run_ticks: AtomicU64,
     run_ticks: AtomicU64,
@@ -86,6 +87,8 @@ struct End {
     run_ticks: AtomicU64,
     late_ticks: AtomicU64,
     dispatches: AtomicU64,
+    /// The time on a CPU after that moment, within the window.
+    beside_ticks: AtomicU64,
 }
 
 impl Meter {
@@ -93,7 +96,7 @@ impl Meter {
     /// or `u64::MAX`; both since boot. Made in the order in which tasks are submitted.
     pub fn new(start_ns: u64, deadline_ticks: u64) -> Self {
         Self {
-            deadline_ticks,
+            deadline_ticks: deadline_ticks.into(),
             number: events::next_number(),
             trace: Recorder::new(nanos_to_ticks(start_ns), nanos_to_ticks(BIN_NS)),
             ..Self::default()
@@ -120,16 +123,17 @@ impl Meter {
     }
 
     /// Notes that the work is done, and returns when, in ticks. What the task does
-    /// afterwards, such as being preempted on its way out, changes only the number of switches.
+    /// afterwards, such as being preempted on its way out, changes only the number of switches
+    /// and the time beside its work.
     ///
-    /// Called by the running task itself; interrupts are off, so that the parts
-    /// belong to the same moment.
+    /// Called by the running task itself with interrupts off, so that the parts belong to the same
+    /// moment.
     pub fn finish(&self) -> u64 {
-        let _guard = NoPreemptIrqSave::new();
         let now = current_ticks();
         let entered = self.entered_ticks.load(Relaxed);
         let open = now.wrapping_sub(entered);
-        let late = time_after(self.deadline_ticks, entered, now);
+        let late = time_after(self.deadline_ticks.load(Relaxed), entered, now);
+        self.deadline_ticks.store(0, Relaxed);
         add(&self.end.times, 1);
         self.end.at_ticks.store(now, Relaxed);
         self.end
@@ -158,14 +162,28 @@ impl Meter {
         self.trace.ticked(current_ticks(), is_blocked);
     }
 
-    /// The figures. Complete once its [`finish`](Self::finish) has happened before; but
+    /// Counts a stay that ended after the deadline or after the task's work. The latter is time
+    /// beside the work, up to the end of the window: the last task's own reading.
+    #[cold]
+    #[inline(never)]
+    fn leave_late(&self, entered: u64, now: u64) {
+        if self.end.times.load(Relaxed) == 0 {
+            let deadline = self.deadline_ticks.load(Relaxed);
+            add(&self.late_ticks, time_after(deadline, entered, now));
+        } else {
+            let done = self.end.at_ticks.load(Relaxed);
+            let left = now.min(ledger::window_end());
+            add(&self.end.beside_ticks, time_after(done, entered, left));
+        }
+    }
+
+    /// Returns the figures. Complete once its [`finish`](Self::finish) has happened before; but
     /// `switches` and `beside_ns` go on until the task is off its CPU for the last time.
     pub fn figures(&self) -> Figures {
         let run_ticks = self.end.run_ticks.load(Relaxed);
         let late_ticks = self.end.late_ticks.load(Relaxed);
-        // All of its stays that are over; the last one may be open still.
-        let beside_ticks = (self.run_ticks.load(Relaxed).saturating_sub(run_ticks))
-            + self.waited_ticks.load(Relaxed);
+        // The stays that are over; the last one may be open still.
+        let beside_ticks = self.waited_ticks.load(Relaxed) + self.end.beside_ticks.load(Relaxed);
         Figures {
             first_run_ns: ticks_to_nanos(self.first_run_ticks.load(Relaxed)),
             finish_ns: ticks_to_nanos(self.end.at_ticks.load(Relaxed)),
@@ -204,9 +222,8 @@ impl TaskExt for Hook {
         let (entered, now) = (meter.entered_ticks.load(Relaxed), current_ticks());
         ledger::metered_leaves(now);
         add(&meter.run_ticks, now.wrapping_sub(entered));
-        if now > meter.deadline_ticks {
-            let late = time_after(meter.deadline_ticks, entered, now);
-            add(&meter.late_ticks, late);
+        if now > meter.deadline_ticks.load(Relaxed) {
+            meter.leave_late(entered, now);
         }
         meter.trace.stay(entered, now);
         // Still the current task, and its state is set already.

@@ -32,13 +32,13 @@ pub struct Account {
 /// How far the parts may be from CPUs × makespan, in % of it.
 pub const TOLERANCE_PERCENT: u64 = 1;
 
-/// What a CPU books in the moment in which another ends the account may be booked twice or not at
-/// all: what it does between two ticks, at most.
+/// The time that a CPU books at the moment at which another ends the account may be booked twice or
+/// not at all. It is the time between two ticks, at most.
 pub const BOOKED_TWICE_NS: u128 = 10_000_000;
 
-/// How far they may be in any case, for each CPU: the account ends with the last task's
-/// work, and knows what that task needs to end. In real time the host may take a CPU away
-/// just there.
+/// How far the parts may be from it in any case, for each CPU. On one CPU they add up to the
+/// nanosecond, except for rounding: the account ends at the last task's own reading. On several CPUs
+/// the host may stop one of them between that reading and the end of the account.
 const OFF_COUNTED_NS: u64 = 20_000;
 const OFF_REAL_NS: u64 = 1_000_000;
 

@@ -7,7 +7,7 @@ use core::{
 };
 
 use axtask::{AxTaskExt, AxTaskRef, TaskInner, TaskState, WeakAxTaskRef};
-use kernel_guard::NoPreempt;
+use kernel_guard::{NoPreempt, NoPreemptIrqSave};
 
 pub use axstd::{print, println};
 pub use axtask::yield_now;
@@ -181,12 +181,20 @@ impl Latch {
         })
     }
 
-    /// One has come, who was done at `done`, in ticks. The last to come, who need not be the
-    /// last who was done, calls `at_last` with the latest of these times, and opens the latch.
-    fn count_down(&self, done: u64, at_last: impl FnOnce(u64)) {
-        self.latest.fetch_max(done, Relaxed);
-        if self.missing.fetch_sub(1, AcqRel) == 1 {
+    /// Finishes `meter` and counts down. The last task to come calls `at_last` with the latest of
+    /// the readings, and opens the latch. On several CPUs another task may have the latest one.
+    ///
+    /// Interrupts are off from the reading to the end of `at_last`. So on one CPU no task runs
+    /// between the last reading and the end of the account, even if the host stops the CPU there.
+    fn count_down(&self, meter: &Meter, at_last: impl FnOnce(u64)) {
+        let guard = NoPreemptIrqSave::new();
+        self.latest.fetch_max(meter.finish(), Relaxed);
+        let is_last = self.missing.fetch_sub(1, AcqRel) == 1;
+        if is_last {
             at_last(self.latest.load(Relaxed));
+        }
+        drop(guard);
+        if is_last {
             self.is_open.store(true, Release);
             self.opened.wake_all();
         }
@@ -272,7 +280,7 @@ pub fn spawn_in(
         }
         gate.pass(&own);
         body();
-        done.count_down(own.finish(), ledger::close);
+        done.count_down(&own, ledger::close);
     };
     let mut task = TaskInner::new(entry, name.into(), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(hook));
