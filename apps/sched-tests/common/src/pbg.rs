@@ -8,24 +8,26 @@ use axsched_ext::{
     syscall,
     units::Counts,
 };
+use sched_tests_results::PbgLine;
 
 use crate::{
     app::App,
     config,
     kept::{self, Found, Origin},
     platform::{self, println},
-    results::{Fate, Phase, Replay, Report},
+    results::{Phase, followed_line, refused_line},
     run_phase::run_phase,
+    runner::setting,
 };
 
 /// What a run of an application came to, to be printed.
 pub struct AppResult {
     /// The phases, in the order in which they ran.
     pub phases: Vec<Phase>,
-    /// What became of profiles.
-    pub reports: Vec<Report>,
+    /// The fates of profiles: refused, or followed.
+    pub profiles: Vec<PbgLine>,
     /// The profile that was measured, as bytes, if it is a good one.
-    pub profile: Option<Vec<u8>>,
+    pub measured: Option<Vec<u8>>,
 }
 
 impl AppResult {
@@ -33,8 +35,8 @@ impl AppResult {
     pub fn of_phase(phase: Phase) -> Self {
         Self {
             phases: [phase].into(),
-            reports: Vec::new(),
-            profile: None,
+            profiles: Vec::new(),
+            measured: None,
         }
     }
 }
@@ -53,9 +55,9 @@ pub fn run(app: &App) -> AppResult {
             // A changed program may differ from its profile: that is no failure.
             let replay = run_phase(app, "replay");
             let measured_ns = measured_ns(&about);
-            let report = measured_ns.and_then(|ns| followed(origin, ns, &replay));
+            let line = measured_ns.and_then(|ns| followed(app, origin, ns, &replay));
             let mut result = AppResult::of_phase(replay);
-            result.reports.extend(report);
+            result.profiles.extend(line);
             result
         }
         Found::Refused { origin, why } => {
@@ -69,11 +71,8 @@ pub fn run(app: &App) -> AppResult {
                 );
                 AppResult::of_phase(run_phase(app, "run"))
             };
-            let report = Report {
-                from: origin.name(),
-                fate: Fate::Refused(why),
-            };
-            result.reports.insert(0, report);
+            let line = refused_line(&setting(app.name), origin.name(), &why);
+            result.profiles.insert(0, line);
             result
         }
     }
@@ -115,16 +114,12 @@ fn measured_ns(about: &About) -> Option<u64> {
     u64::try_from(ns).ok()
 }
 
-/// The report of a replay that has ended; `None` if the scheduler has no account of one.
-fn followed(origin: Origin, measured_ns: u64, replay: &Phase) -> Option<Report> {
-    Some(Report {
-        from: origin.name(),
-        fate: Fate::Followed(Replay {
-            status: CONTROL.status().ok()?,
-            measured_ns,
-            replayed_ns: replay.avg_turnaround_ns(),
-        }),
-    })
+/// Returns the line of a replay that has ended; `None` if the scheduler has no account of one.
+fn followed(app: &App, origin: Origin, measured_ns: u64, replay: &Phase) -> Option<PbgLine> {
+    let status = CONTROL.status().ok()?;
+    let (setting, replayed_ns) = (setting(app.name), replay.avg_turnaround_ns());
+    let line = followed_line(&setting, origin.name(), &status, measured_ns, replayed_ns);
+    Some(PbgLine::Followed(line))
 }
 
 /// Measures the application, and has it follow the plan that comes of that.
@@ -161,11 +156,11 @@ fn measure_and_replay(app: &App, about: &About) -> AppResult {
             .is_ok_and(|s| s.matched as usize == planned)
     };
     replay.pass &= planned.is_ok_and(all_matched);
-    let report = followed(Origin::Boot, measure.avg_turnaround_ns(), &replay);
+    let line = followed(app, Origin::Boot, measure.avg_turnaround_ns(), &replay);
     AppResult {
         phases: [measure, replay].into(),
-        reports: report.into_iter().collect(),
-        profile,
+        profiles: line.into_iter().collect(),
+        measured: profile,
     }
 }
 

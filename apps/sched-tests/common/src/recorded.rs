@@ -37,7 +37,7 @@ pub fn run(app: &App) -> AppResult {
         }
     };
     AppResult {
-        profile,
+        measured: profile,
         ..AppResult::of_phase(phase)
     }
 }

@@ -4,7 +4,9 @@
 //! only replayed if a profile was kept; under any other policy it runs once. Only the main
 //! task prints, so no line is broken by another.
 
-use sched_tests_results::COUNTED;
+use alloc::vec::Vec;
+
+use sched_tests_results::{COUNTED, PbgLine, PhaseLines, table};
 
 pub use crate::run_phase::run_phase;
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
     pbg::{self, AppResult},
     platform::{self, println},
     recorded,
-    results::{self, Fate, Phase, ResultLine, Setting},
+    results::{self, Phase, ResultLine, Setting},
 };
 
 /// Runs `app` in the phases that the policy asks for and prints the results.
@@ -36,24 +38,26 @@ pub fn run_headed(app: &App) {
         _ if RECORDED => recorded::run(app),
         _ => AppResult::of_phase(run_phase(app, "run")),
     };
-    println!("{}", results::table(&setting, &result.phases));
-    for report in &result.reports {
-        if let Fate::Followed(replay) = &report.fate
-            && let Some(remark) = replay.remark()
+    let lines = lines(&setting, &result.phases);
+    println!("{}", table(&lines));
+    for profile in &result.profiles {
+        // The phase that followed it is the last one.
+        if let (PbgLine::Followed(followed), Some(replay)) = (profile, lines.last())
+            && let Some(remark) = followed.remark(replay.run.avg_turnaround_ns)
         {
             println!("{remark}");
         }
     }
-    print_lines(&setting, &result.phases);
+    print(&setting, &result.phases, &lines);
     if EVENTS {
         for phase in &mut result.phases {
             results::event_lines(&setting, phase, |line| println!("{}", line.to_line()));
         }
     }
-    for report in &result.reports {
-        println!("{}", results::pbg_line(&setting, report).to_line());
+    for profile in &result.profiles {
+        println!("{}", profile.to_line());
     }
-    if let Some(profile) = &result.profile {
+    if let Some(profile) = &result.measured {
         kept::print_frame(profile);
     }
     platform::finish(result.phases.iter().all(|phase| phase.pass));
@@ -112,17 +116,26 @@ pub fn print_heading(setting: &Setting) {
 
 /// Prints the result lines: all tasks first, then their traces, then the phases.
 pub fn print_lines(setting: &Setting, phases: &[Phase]) {
-    for phase in phases {
-        for task in &phase.tasks {
-            println!("{}", results::task_line(setting, phase, task).to_line());
-        }
+    print(setting, phases, &lines(setting, phases));
+}
+
+fn lines(setting: &Setting, phases: &[Phase]) -> Vec<PhaseLines> {
+    let phases = phases.iter();
+    phases
+        .map(|phase| results::phase_lines(setting, phase))
+        .collect()
+}
+
+fn print(setting: &Setting, phases: &[Phase], lines: &[PhaseLines]) {
+    for task in lines.iter().flat_map(|phase| &phase.tasks) {
+        println!("{}", task.to_line());
     }
     for phase in phases {
         for line in results::trace_lines(setting, phase) {
             println!("{}", line.to_line());
         }
     }
-    for phase in phases {
-        println!("{}", results::run_line(setting, phase).to_line());
+    for phase in lines {
+        println!("{}", phase.run.to_line());
     }
 }

@@ -33,7 +33,7 @@ const SHORT_GROUP: u64 = 100;
 fn main() {
     run(&App {
         name: "occupy",
-        question: Question::EndOf("long"),
+        question: Question::Ends,
         tasks,
         holds_handles: false,
         spawned_beside: 0,

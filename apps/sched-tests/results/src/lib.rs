@@ -29,6 +29,8 @@
 //! # Ok::<_, sched_tests_results::ReadError>(())
 //! ```
 //!
+//! [`table`] makes the table for people from the same lines.
+//!
 //! **The contract.**
 //!
 //! 1. A line is on one line of the console and begins there; it ends with LF or CR LF.
@@ -53,6 +55,7 @@ pub mod events;
 mod lines;
 mod pbg;
 mod read;
+mod table;
 mod tick_phase;
 
 pub use account::{Account, NoAccount, TOLERANCE_PERCENT};
@@ -60,6 +63,7 @@ pub use conn::ConnLine;
 pub use lines::{Context, CoopLine, CostLine, RunLine, TaskLine, TraceLine, WakeLine};
 pub use pbg::{Divergence, Followed, PbgLine, Refused};
 pub use read::{Kind, ReadError, ResultLine};
+pub use table::{PhaseLines, table};
 pub use tick_phase::TickPhase;
 
 /// The version of the contract.

@@ -50,6 +50,9 @@ pub struct TaskLine {
     /// What of `run_ns` lies in the window; of an app that shares the CPU in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_in_window_ns: Option<u64>,
+    /// Its computation came out wrong, or its figures cannot be true; absent if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub wrong: bool,
 }
 
 /// One phase as a whole.

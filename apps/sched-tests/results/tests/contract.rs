@@ -25,8 +25,7 @@ fn task() -> TaskLine {
         run_ns: 500,
         dispatches: 2,
         yields: 7,
-        groups: None,
-        run_in_window_ns: None,
+        ..TaskLine::default()
     }
 }
 
@@ -63,9 +62,10 @@ fn task_lines_are_as_documented() {
     let more = TaskLine {
         groups: Some(3),
         run_in_window_ns: Some(4),
+        wrong: true,
         ..task()
     };
-    let added = r#","groups":3,"run_in_window_ns":4"#;
+    let added = r#","groups":3,"run_in_window_ns":4,"wrong":true"#;
     is_as_documented(&more, &format!("{HEAD}{keys}{added}}}"));
 }
 
@@ -415,7 +415,8 @@ fn fraction() -> impl Strategy<Value = f64> {
 fn any_task() -> impl Strategy<Value = TaskLine> {
     let times = any::<[u64; 7]>();
     let optional = any::<(Option<u64>, Option<u64>)>();
-    (any_context(), text(), times, optional).prop_map(|(context, task, times, optional)| TaskLine {
+    let all = (any_context(), text(), times, optional, any::<bool>());
+    all.prop_map(|(context, task, times, optional, wrong)| TaskLine {
         context,
         task,
         submit_ns: times[0],
@@ -427,6 +428,7 @@ fn any_task() -> impl Strategy<Value = TaskLine> {
         yields: times[6],
         groups: optional.0,
         run_in_window_ns: optional.1,
+        wrong,
     })
 }
 

@@ -40,15 +40,7 @@ fn refuse_other_time(context: &Context) -> Result<()> {
         ("", "measured in counted time, found one in real time"),
     ] {
         expect_refusal(build(timing), why)?;
-        // The account of a phase is wrong if the host takes the CPU away as the last task ends.
-        let replaced = results(boot(timing)).or_else(|error| {
-            if timing != real {
-                return Err(error);
-            }
-            context.say(format_args!("once more, after: {error:#}"));
-            boot("").text()?;
-            results(boot(timing))
-        })?;
+        let replaced = results(boot(timing))?;
         replaced.refused_and_replaced("disk", &format!("expected a profile {why}"))?;
         replaced.passed("measure replay")?;
     }

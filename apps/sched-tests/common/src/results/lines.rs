@@ -3,18 +3,24 @@
 use alloc::string::ToString;
 use core::mem;
 
+use axsched_ext::pbg::{self, Status};
 use sched_tests_results::{
-    COUNTED, Context, CostLine, Divergence, Followed, PbgLine, Refused, RunLine, TaskLine,
-    TickPhase, TraceLine, events::EventsLine,
+    COUNTED, Context, CostLine, Divergence, Followed, PbgLine, PhaseLines, Refused, RunLine,
+    TaskLine, TickPhase, TraceLine, events::EventsLine,
 };
 
-use super::{
-    phase::{Phase, Setting, TaskResult},
-    report::{Fate, Report},
-};
+use super::phase::{Phase, Setting, TaskResult};
 
-/// The line of one task.
-pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> TaskLine {
+/// Returns the lines of a phase and of its tasks.
+pub fn phase_lines(setting: &Setting, phase: &Phase) -> PhaseLines {
+    let tasks = phase.tasks.iter();
+    PhaseLines {
+        run: run_line(setting, phase),
+        tasks: tasks.map(|task| task_line(setting, phase, task)).collect(),
+    }
+}
+
+fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> TaskLine {
     TaskLine {
         context: context(setting, phase.name),
         task: task.name.clone(),
@@ -27,6 +33,7 @@ pub fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> TaskLin
         yields: task.yields,
         groups: task.groups,
         run_in_window_ns: task.run_in_window_ns,
+        wrong: !task.ok,
     }
 }
 
@@ -52,8 +59,7 @@ pub fn event_lines(setting: &Setting, phase: &mut Phase, mut print: impl FnMut(E
     }
 }
 
-/// The line of a phase.
-pub fn run_line(setting: &Setting, phase: &Phase) -> RunLine {
+fn run_line(setting: &Setting, phase: &Phase) -> RunLine {
     let account = phase.account;
     RunLine {
         context: context(setting, phase.name),
@@ -95,26 +101,29 @@ pub fn cost_line(setting: &Setting, phase: &str, tasks: usize, ns_per_yield: f64
     }
 }
 
-/// The line of a report.
-pub fn pbg_line(setting: &Setting, report: &Report) -> PbgLine {
-    let (app, arch) = (setting.app.into(), setting.arch.into());
-    let from = report.from.into();
-    let replay = match &report.fate {
-        Fate::Followed(replay) => replay,
-        Fate::Refused(why) => {
-            return PbgLine::Refused(Refused {
-                app,
-                arch,
-                from,
-                refused: why.clone(),
-            });
-        }
-    };
-    let status = &replay.status;
-    PbgLine::Followed(Followed {
-        app,
-        arch,
-        from,
+/// Returns the line of a profile from there that was refused.
+pub fn refused_line(setting: &Setting, from: &str, why: &str) -> PbgLine {
+    PbgLine::Refused(Refused {
+        app: setting.app.into(),
+        arch: setting.arch.into(),
+        from: from.into(),
+        refused: why.into(),
+    })
+}
+
+/// Returns the line of a replay that has ended, of a profile from there. The averages are turnarounds:
+/// of the measured run, and of the replay.
+pub fn followed_line(
+    setting: &Setting,
+    from: &str,
+    status: &Status,
+    measured_ns: u64,
+    replayed_ns: u64,
+) -> Followed {
+    Followed {
+        app: setting.app.into(),
+        arch: setting.arch.into(),
+        from: from.into(),
         planned: status.planned,
         matched: status.matched,
         missing: status.missing(),
@@ -132,9 +141,15 @@ pub fn pbg_line(setting: &Setting, report: &Report) -> PbgLine {
             expected: first.expected,
             found: first.found,
         }),
-        measured_avg_turnaround_ns: replay.measured_ns,
-        slower: replay.is_slower(),
-    })
+        measured_avg_turnaround_ns: measured_ns,
+        slower: is_slower(measured_ns, replayed_ns),
+    }
+}
+
+/// Returns true if the average turnaround is longer by more than the share by which PBG judges itself.
+fn is_slower(measured_ns: u64, replayed_ns: u64) -> bool {
+    let by = u128::from(pbg::BEHIND_BEYOND);
+    u128::from(replayed_ns) * by > u128::from(measured_ns) * (by + 1)
 }
 
 /// What every line of a phase begins with.
@@ -161,21 +176,19 @@ fn tick_phase(thousandths: u64) -> TickPhase {
 mod tests {
     use alloc::{format, vec::Vec};
 
-    use axsched_ext::{pbg, units::TaskKey};
+    use axsched_ext::units::TaskKey;
 
     use super::*;
     use crate::{
         results::{
             Account, Question, ResultLine,
             phase::tests::{SETTING, phase},
-            report::tests::replay_of,
         },
         trace::Timeline,
     };
 
     #[test]
     fn pbg_lines_have_the_keys_of_a_status() {
-        let line = |fate| pbg_line(&SETTING, &Report { from: "disk", fate }).to_line();
         let head = r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","#;
         let first = pbg::Divergence {
             cause: pbg::Cause::Run,
@@ -184,16 +197,17 @@ mod tests {
             found: 21,
         };
         for (replayed_ns, slower, first) in [(1_050, false, None), (1_051, true, Some(first))] {
-            let mut replay = replay_of(replayed_ns);
-            replay.status.first = first;
-            let status = replay.status.to_string();
-            let keys = status.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
+            let mut status = Status::default();
+            status.first = first;
+            let text = status.to_string();
+            let keys = text.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
             let own = format!(r#","measured_avg_turnaround_ns":1000,"slower":{slower}}}"#);
-            let line = line(Fate::Followed(replay.clone()));
+            let line = followed_line(&SETTING, "disk", &status, 1_000, replayed_ns);
+            let line = PbgLine::Followed(line).to_line();
             assert_eq!(line, format!("{head}{keys}{own}"));
         }
         assert_eq!(
-            line(Fate::Refused("found `a\"b`".into())),
+            refused_line(&SETTING, "disk", "found `a\"b`").to_line(),
             r#"SCHED-PBG {"app":"realtime","arch":"x86_64","from":"disk","refused":"found `a\"b`"}"#
         );
     }

@@ -24,14 +24,12 @@ pub struct Setting<'a> {
     pub scale: u64,
 }
 
-/// What an application asks. This decides what Jain's index is taken over, and which
-/// figure stands beside the totals.
+/// What an application asks. This decides which figures Jain's index is about, and whether a yield
+/// has a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// When is each task done? Jain's index is about the ends.
     Ends,
-    /// When is this one done? Jain's index is about the ends.
-    EndOf(&'static str),
     /// How is the CPU shared within a window from the start of the phase? Jain's index is
     /// about the time on a CPU in that window.
     Shares {
