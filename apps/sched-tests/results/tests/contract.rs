@@ -203,12 +203,12 @@ fn conn_lines_are_as_documented() {
         rest_ns: Some(500),
         idle_ns: Some(2_000),
         polls: Some(70),
-        yields: Some(0),
         ..ConnLine::default()
     };
     let load = r#","timing":"icount","scale":1,"combination":"kcuc","connections":64,"interval_ns":100000000,"rounds":1,"window_ns":5000"#;
     let served = r#","started":64,"sent":10,"answered":6,"late":1,"lost":2,"unanswered":1,"mean_ns":17,"median_ns":16,"p99_ns":18,"worst_ns":19,"waiting_bytes":800,"peak_bytes":900"#;
-    let account = r#","components_ns":2000,"client_ns":500,"rest_ns":500,"idle_ns":2000,"polls":70,"yields":0"#;
+    let account =
+        r#","components_ns":2000,"client_ns":500,"rest_ns":500,"idle_ns":2000,"polls":70"#;
     is_as_documented(&line, &format!("{HEAD}{load}{served}{account}}}"));
     let of_one = ConnLine {
         priority: Some(0),
@@ -218,7 +218,6 @@ fn conn_lines_are_as_documented() {
         rest_ns: None,
         idle_ns: None,
         polls: None,
-        yields: None,
         ..line
     };
     let load = load.replace(r#":64,"i"#, r#":64,"priority":0,"i"#);
@@ -561,7 +560,7 @@ fn any_coop() -> impl Strategy<Value = CoopLine> {
 }
 
 fn any_conn() -> impl Strategy<Value = ConnLine> {
-    let account = prop::option::of(any::<[u64; 6]>());
+    let account = prop::option::of(any::<[u64; 5]>());
     let of_all = (any::<[u64; 14]>(), any::<[usize; 2]>(), any::<bool>());
     (
         any_context(),
@@ -607,7 +606,6 @@ fn any_conn() -> impl Strategy<Value = ConnLine> {
                     rest_ns: of(2),
                     idle_ns: of(3),
                     polls: of(4),
-                    yields: of(5),
                 }
             },
         )
