@@ -1,4 +1,4 @@
-//! What an application is made of: its tasks, and what a task has at hand while it runs.
+//! The parts of an application: its tasks, and the context of a task while it runs.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{cell::Cell, time::Duration};
@@ -9,15 +9,15 @@ use crate::{platform, results::Question};
 pub struct App {
     /// The name in result lines.
     pub name: &'static str,
-    /// What it asks.
+    /// The question that it asks.
     pub question: Question,
     /// Makes the tasks of one phase from the scale. They are submitted in this
     /// order, those that arrive later after the others, by the time they are due.
     pub tasks: fn(scale: u64) -> Vec<Task>,
-    /// Whether main holds a handle of each task until all are done, as a program does that
+    /// True if main holds a handle of each task until all are done, as a program does that
     /// joins its threads in order. Else no handle of a task that has ended is kept.
     pub holds_handles: bool,
-    /// How many more tasks those spawn themselves, which have no row.
+    /// The number of further tasks, which those spawn themselves and which have no row.
     pub spawned_beside: usize,
 }
 
@@ -62,13 +62,12 @@ impl Task {
         }
     }
 
-    /// Has the task submitted so many nanoseconds after the start of the phase, and
-    /// not with the others. From then on its turnaround counts, even if it is spawned later.
+    /// Submits the task at this time after the start of the phase, and not with the others. From then on its turnaround counts, even if it is spawned later.
     pub fn arriving_at(self, arrival_ns: u64) -> Self {
         Self { arrival_ns, ..self }
     }
 
-    /// Has PBG know the task by its place among the spawns, and not by its name.
+    /// Gives the task no label, so that PBG knows it by its place among the spawns.
     pub fn unlabelled(self) -> Self {
         Self {
             is_labelled: false,
@@ -94,7 +93,7 @@ impl Task {
     }
 }
 
-/// What a task has at hand while it runs.
+/// The context of a task while it runs.
 pub struct TaskCtx {
     yields: Cell<u64>,
     groups: Cell<u64>,
@@ -117,13 +116,13 @@ impl TaskCtx {
         platform::yield_now();
     }
 
-    /// How often the task has yielded so far.
+    /// Returns the number of yields so far.
     pub fn yields(&self) -> u64 {
         self.yields.get()
     }
 
-    /// Sleeps, as one does that waits for a device: for no less than `duration`, and on a
-    /// guest until a timer tick.
+    /// Sleeps, as a task does that waits for a device. It takes at least `duration`, and on a guest it
+    /// lasts until a timer tick.
     pub fn wait_io(&self, duration: Duration) {
         platform::sleep(duration);
     }
@@ -133,13 +132,12 @@ impl TaskCtx {
         self.groups.set(self.groups.get() + 1);
     }
 
-    /// How many groups the task has finished so far.
+    /// Returns the number of finished groups so far.
     pub fn groups(&self) -> u64 {
         self.groups.get()
     }
 
-    /// Whether the window of the application's question is still open; always, if the
-    /// question is about none.
+    /// Returns true while the window of the application's question is open, or if there is none.
     pub fn in_window(&self) -> bool {
         self.deadline_ns.is_none_or(|end| platform::now_ns() < end)
     }

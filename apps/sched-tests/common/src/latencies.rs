@@ -1,4 +1,4 @@
-//! What is said of many latencies: their mean, quantiles, and bins with logarithmic bounds.
+//! A summary of many latencies: their mean, quantiles, and bins with logarithmic bounds.
 
 use alloc::vec::Vec;
 
@@ -13,19 +13,18 @@ impl Latencies {
         Self(ns)
     }
 
-    /// How many there are.
+    /// Returns the number of latencies.
     pub const fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Their mean, rounded down; 0 of none.
+    /// Returns the mean, rounded down; 0 if there are none.
     pub fn mean(&self) -> u64 {
         let sum: u128 = self.0.iter().map(|&ns| u128::from(ns)).sum();
         sum.checked_div(self.0.len() as u128).unwrap_or(0) as u64
     }
 
-    /// The shortest that so many per cent of them do not exceed, 1 to 100; 0 of none. By nearest
-    /// rank.
+    /// Returns the percentile of this number, 1 to 100, by nearest rank; 0 if there are none.
     pub fn percentile(&self, percent: usize) -> u64 {
         let rank = (self.0.len() * percent).div_ceil(100);
         rank.checked_sub(1).map_or(0, |place| self.0[place])

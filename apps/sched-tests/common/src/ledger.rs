@@ -1,10 +1,9 @@
-//! Who had the CPU when no task of the workload did: the other half of the instrument,
-//! so that a phase's figures add up to its makespan.
+//! The CPU time outside the tasks of the workload. With it, a phase's figures add up to its makespan.
 //!
-//! The [meters](crate::meter) have the tasks' time. What lies between the leave of one
-//! metered task and the entry of the next belongs to tasks that carry no meter, as no
-//! code of ours runs when `axtask` switches among those. It is booked piece by piece,
-//! each piece to the task that is current at its end:
+//! The [meters](crate::meter) have the tasks' time. The time between the leave of one metered task
+//! and the entry of the next belongs to tasks without a meter. No code of ours runs when `axtask`
+//! switches among those. So the time is booked piece by piece, each to the task that is current at
+//! its end:
 //!
 //! | seen | by | booked to |
 //! |---|---|---|
@@ -13,9 +12,9 @@
 //! | main is about to wait, or back from it | [`main_waits`] | main; idle |
 //! | a metered task enters after a metered one | the hook | no account: there is no piece, as the second stay begins where the first ended |
 //!
-//! Two inaccuracies are left, both below a thousandth in all test programs: what `gc`
-//! needs to reclaim a task before the CPU goes idle counts as idle, and so does main's
-//! way back out of a wait. A `gc` that spins does so until there is nothing to reclaim,
+//! Two pieces count as idle and are not, both below a thousandth in all test programs. One is the
+//! time that `gc` needs to reclaim a task before the CPU goes idle. The other is main's way back out
+//! of a wait. A `gc` that spins does so until there is nothing to reclaim,
 //! so no CPU is idle then.
 //!
 //! **The window** ends at the last task's own reading of the counter, which is also the end of that
@@ -45,7 +44,7 @@ pub(crate) const MAX_CPUS: usize = 8;
 /// Later than any time: nothing is booked meanwhile.
 const METERED: u64 = u64::MAX;
 
-/// Who has the CPU when no metered task has it. The numbers are those of the log of events
+/// The owner of a CPU that no metered task has. The numbers are those of the log of events
 /// (`sched_tests_results::events`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
@@ -251,7 +250,7 @@ pub(crate) fn close(now: u64) {
     }
 }
 
-/// What the ledgers said when they were closed last, by [`Who`].
+/// The sums of the ledgers when they were closed last, by [`Who`].
 static CLOSED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 /// The account that was closed last.

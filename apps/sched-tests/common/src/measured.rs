@@ -1,4 +1,4 @@
-//! What a platform measures of a phase: the time of each task, and what no task had.
+//! The figures that a platform measures in a phase: the time of each task, and that of no task.
 
 use crate::trace::Timeline;
 

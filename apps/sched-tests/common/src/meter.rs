@@ -2,18 +2,17 @@
 //! task-extension hook, so that every policy, stock ones included, is measured
 //! by the same few instructions in the same place.
 //!
-//! `axtask` calls the hook inside its context switch with interrupts off, first
-//! `on_leave` of the task that goes, then `on_enter` of the one that comes, and
-//! moves the current-task pointer only after both.
+//! `axtask` calls the hook inside its context switch with interrupts off. It calls `on_leave` of the
+//! task that goes, then `on_enter` of the one that comes. It moves the current-task pointer after both.
 //!
 //! **A stay on the CPU** begins where the one before it ended: an enter after a metered
 //! task takes over the time of that one's leave, and what lies between two metered stays
 //! is in the [ledger](crate::ledger). So no instruction is in no account; of a switch, what
 //! comes before the hook is the one's, and what comes after it the other's.
 //!
-//! **Context switches** are those with a task of the workload at either end, each
-//! counted once: a leave counts always; an enter counts only when the task that
-//! goes carries no meter (main, gc, idle) and therefore did not count itself. A
+//! **Context switches** are those with a task of the workload at either end, each counted once. A
+//! leave always counts. An enter counts only if the task that goes carries no meter (main, gc, idle)
+//! and therefore did not count itself. A
 //! task that is picked again while it runs is no switch, and `axtask` calls no
 //! hook then.
 //!
@@ -70,7 +69,7 @@ pub struct Meter {
     run_ticks: AtomicU64,
     /// The time on a CPU before the task was let in.
     waited_ticks: AtomicU64,
-    /// What of `run_ticks` lies after the deadline.
+    /// The part of `run_ticks` after the deadline.
     late_ticks: AtomicU64,
     dispatches: AtomicU64,
     switches: AtomicU64,
@@ -122,9 +121,8 @@ impl Meter {
         events::let_in(&self.number, now);
     }
 
-    /// Notes that the work is done, and returns when, in ticks. What the task does
-    /// afterwards, such as being preempted on its way out, changes only the number of switches
-    /// and the time beside its work.
+    /// Notes that the work is done, and returns when, in ticks. Afterwards only the number of switches
+    /// and the time beside the work may change, for example if the task is preempted on its way out.
     ///
     /// Called by the running task itself with interrupts off, so that the parts belong to the same
     /// moment.

@@ -1,5 +1,5 @@
-//! An application under PBG: it follows the profile that was kept, if there is one;
-//! else it is measured first, and follows the profile of that.
+//! An application under PBG. It follows the profile that was kept, if there is one. If not, it is
+//! measured first, and follows the profile of that run.
 
 use alloc::{string::ToString, vec::Vec};
 
@@ -20,7 +20,7 @@ use crate::{
     runner::setting,
 };
 
-/// What a run of an application came to, to be printed.
+/// The results of a run of an application, to be printed.
 pub struct AppResult {
     /// The phases, in the order in which they ran.
     pub phases: Vec<Phase>,

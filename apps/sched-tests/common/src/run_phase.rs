@@ -90,8 +90,8 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
 /// How long gc may take to reclaim all tasks of a phase, in waits of a tick.
 const PATIENCE_TICKS: u32 = 100;
 
-/// Waits until no task of the phase is left. False if somebody keeps a handle of one: then `gc`
-/// has looked for it again and again, at the cost of those that were still at work.
+/// Waits until no task of the phase is left. Returns false if a handle of one is kept. Then `gc` has
+/// looked for it again and again, at the cost of the tasks that were still at work.
 fn all_reclaimed(watches: &[Watch]) -> bool {
     for _ in 0..PATIENCE_TICKS {
         if watches.iter().all(Watch::is_reclaimed) {
@@ -99,11 +99,13 @@ fn all_reclaimed(watches: &[Watch]) -> bool {
         }
         platform::sleep(Duration::from_millis(1)); // until the next tick
     }
-    println!("Somebody holds a handle of a task that has ended: gc cannot reclaim it.\n");
+    println!(
+        "A task that has ended cannot be reclaimed by gc: find out which code holds its handle.\n"
+    );
     false
 }
 
-/// Sleeps until `time_ns`, a time since boot; not at all if that is past.
+/// Sleeps until `time_ns`, a time since boot. Returns at once if that is past.
 fn sleep_until(time_ns: u64) {
     loop {
         match time_ns.saturating_sub(platform::now_ns()) {
@@ -113,7 +115,7 @@ fn sleep_until(time_ns: u64) {
     }
 }
 
-/// What the body of a task has come to.
+/// The result of the body of a task.
 #[derive(Default)]
 struct Outcome {
     is_right: AtomicBool,
@@ -165,7 +167,7 @@ impl Submitted {
         }
     }
 
-    /// The task's result, and all its figures. Called when the work of all tasks is done.
+    /// Returns the task's result and all its figures. Called when the work of all tasks is done.
     fn join(self, start_ns: u64, in_window: bool) -> (TaskResult, Figures) {
         // Joining orders the outcome's stores before these loads.
         let figures = self.handle.join();
@@ -192,8 +194,8 @@ impl Submitted {
     }
 }
 
-/// Whether figures can be true at all: the task ended once, was on a CPU, and for
-/// no longer than it existed.
+/// Returns true if figures can be true: the task ended once, and was on a CPU for no longer than it
+/// existed.
 fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
     figures.ends == 1
         && result.dispatches > 0
@@ -207,8 +209,8 @@ fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
         && figures.run_in_window_ns <= figures.run_ns
 }
 
-/// Whether no more CPU time lies in the window than there was; and, where time is
-/// counted, whether tasks that all had enough to do left hardly any of it unused.
+/// Returns true if no more CPU time lies in the window than there was. Where time is counted, tasks
+/// that all had enough to do must have used nine tenths of it.
 fn fits_window(tasks: &[TaskResult], window_ns: Option<u64>) -> bool {
     let used: u64 = tasks.iter().filter_map(|t| t.run_in_window_ns).sum();
     let saturated = tasks.iter().all(|task| task.groups.is_some());

@@ -26,7 +26,7 @@ pub fn run(app: &App) {
     run_headed(app);
 }
 
-/// The same without the heading, for who has printed it already.
+/// Runs `app` without printing the heading, which the caller has printed.
 pub fn run_headed(app: &App) {
     let setting = setting(app.name);
     platform::connect_cpus();
@@ -64,9 +64,8 @@ pub fn run_headed(app: &App) {
 }
 
 /// Runs a few tasks that only yield, so that all code between the spawn of a task and its
-/// end has run once. In real time the first time takes longer, as QEMU translates what it has
-/// not run before: milliseconds that no policy is to blame for, and that would show in a short
-/// phase. Where instructions are counted there is no difference.
+/// end has run once. In real time the first time takes milliseconds longer, because QEMU translates
+/// code before it runs. That would show in a short phase. Where instructions are counted there is no difference.
 fn warm_up() {
     let tasks = |_| {
         let yields = |ctx: &TaskCtx| {
@@ -79,7 +78,7 @@ fn warm_up() {
     run_phase(&App::new("warm-up", tasks), "warm-up");
 }
 
-/// What holds for every phase of the application called `app` in this build.
+/// Returns the setting of every phase of the application called `app` in this build.
 pub fn setting(app: &str) -> Setting<'_> {
     Setting {
         app,

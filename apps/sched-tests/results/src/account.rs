@@ -59,7 +59,7 @@ impl fmt::Display for NoAccount {
 impl core::error::Error for NoAccount {}
 
 impl Account {
-    /// The account of a phase.
+    /// Returns the account of a phase.
     pub fn of(run: &RunLine) -> Result<Self, NoAccount> {
         Ok(Self {
             tasks_run_ns: run.tasks_run_ns.ok_or(NoAccount("tasks_run_ns"))?,
@@ -73,17 +73,17 @@ impl Account {
         })
     }
 
-    /// What there was: CPUs × makespan.
+    /// Returns the time that there was: CPUs × makespan.
     pub fn available_ns(&self) -> u128 {
         u128::from(self.cpus) * u128::from(self.makespan_ns)
     }
 
-    /// The sum of all parts.
+    /// Returns the sum of all parts.
     pub fn sum_ns(&self) -> u128 {
         u128::from(self.tasks_run_ns) + self.outside_ns() + u128::from(self.idle_ns)
     }
 
-    /// What ran and was none of the tasks: main, `gc` and the rest.
+    /// Returns the time of main, `gc` and the rest, which are none of the tasks.
     pub fn outside_ns(&self) -> u128 {
         [self.main_run_ns, self.gc_run_ns, self.rest_run_ns]
             .into_iter()
@@ -91,7 +91,7 @@ impl Account {
             .sum()
     }
 
-    /// Whether the parts add up to what there was, within [`TOLERANCE_PERCENT`] and a few
+    /// Returns true if the parts add up to the time that there was, within [`TOLERANCE_PERCENT`] and a few
     /// microseconds for each CPU; and `BOOKED_TWICE_NS` for each but one.
     pub fn closes(&self) -> bool {
         let tolerance = self.available_ns() * u128::from(TOLERANCE_PERCENT);
@@ -100,18 +100,18 @@ impl Account {
         self.sum_ns().abs_diff(self.available_ns()) * 100 <= tolerance + off * 100
     }
 
-    /// Whether the tasks were kept from so much of the CPU that the figures depend on it:
-    /// more than a fiftieth. An idle CPU is in nobody's way and does not count.
+    /// Returns true if more than a fiftieth of the time was outside the tasks, so that the figures
+    /// depend on it. An idle CPU delays no task and does not count.
     pub fn is_noted(&self) -> bool {
         self.outside_ns() * 100 > self.available_ns() * NOTED_PERCENT
     }
 
-    /// `counted` or `real`, by the clock, for each CPU.
+    /// Returns `counted` or `real`, by the clock, for each CPU.
     pub fn per_cpu_ns(&self, counted: u64, real: u64) -> u128 {
         u128::from(self.cpus) * u128::from(if self.is_counted { counted } else { real })
     }
 
-    /// `part_ns` in per cent of what there was.
+    /// Returns `part_ns` in per cent of the time that there was.
     pub fn percent(&self, part_ns: u128) -> f64 {
         match self.available_ns() {
             0 => 0.0,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_is_noted_from_a_fiftieth_on() {
+    fn time_outside_tasks_is_noted_above_a_fiftieth() {
         assert_eq!(ACCOUNT.outside_ns(), 1_000_000);
         assert!(!ACCOUNT.is_noted());
         for (gc_run_ns, noted) in [(1_600_000, false), (1_600_001, true)] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn all_cpus_count() {
+    fn available_time_is_that_of_all_cpus() {
         let two = Account {
             cpus: 2,
             idle_ns: 109_000_000,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cpu_may_have_been_booked_twice_for_a_tick() {
+    fn each_further_cpu_may_be_off_by_a_tick() {
         let four = Account {
             cpus: 4,
             idle_ns: ACCOUNT.idle_ns + 300_000_000,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_account_says_so() {
+    fn missing_account_is_an_error_that_names_the_key() {
         let run = RunLine {
             tasks_run_ns: Some(1),
             ..RunLine::default()

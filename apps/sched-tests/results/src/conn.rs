@@ -25,7 +25,7 @@ pub struct ConnLine {
     pub combination: String,
     /// The connections of the run. In a line with a `priority`, those that have it.
     pub connections: usize,
-    /// The priority of the connections of the line, 0 the most urgent. Absent if it is of all.
+    /// The priority of the connections of the line, 0 the most urgent. Absent in the line of all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
     /// The time between two requests of a connection. At 0 the next one comes with the answer.
@@ -58,12 +58,12 @@ pub struct ConnLine {
     pub p99_ns: u64,
     /// The longest latency.
     pub worst_ns: u64,
-    /// The memory of components and operations when all of them waited. Of the whole run.
+    /// The memory of components and operations when all of them waited, over all connections.
     pub waiting_bytes: u64,
-    /// The most memory that they had at a timer tick of the window. Of the whole run.
+    /// The most memory that they had at a timer tick of the window, over all connections.
     pub peak_bytes: u64,
-    /// The CPU time of components and operations, within the window. This key and the next four are of
-    /// the whole run. All five are absent on several CPUs, and in a line with a `priority`.
+    /// The CPU time of components and operations, within the window. This key and the next four count
+    /// all connections. All five are absent on several CPUs, and in a line with a `priority`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub components_ns: Option<u64>,
     /// The CPU time of the client and its device: interrupts, and the check of answers.

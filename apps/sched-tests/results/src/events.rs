@@ -47,7 +47,7 @@ pub const OTHER: u64 = 3;
 /// the `SCHED-TASK` lines.
 pub const FIRST_TASK: u64 = 4;
 
-/// What a [`Record`] tells.
+/// The event that a [`Record`] tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Until now somebody without a meter was on the CPU; how it left is not known.

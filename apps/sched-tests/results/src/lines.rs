@@ -9,7 +9,7 @@ use crate::{COUNTED, Kind, ResultLine, TickPhase};
 /// The keys that every line of a phase begins with.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Context {
-    /// The application.
+    /// The name of the application.
     pub app: String,
     /// The guest's architecture: `x86_64`, `riscv64`, `aarch64`; others where a host runs it.
     pub arch: String,
@@ -36,7 +36,7 @@ pub struct TaskLine {
     pub first_run_ns: u64,
     /// When its work was done, not before `first_run_ns`.
     pub finish_ns: u64,
-    /// `finish_ns` − `submit_ns`.
+    /// The time from `submit_ns` to `finish_ns`.
     pub turnaround_ns: u64,
     /// How long it was on a CPU, at most `turnaround_ns`.
     pub run_ns: u64,
@@ -47,7 +47,7 @@ pub struct TaskLine {
     /// How many groups of its work it finished; of an app that leaves that to the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<u64>,
-    /// What of `run_ns` lies in the window; of an app that shares the CPU in one.
+    /// The part of `run_ns` within the window, if the app shares the CPU in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_in_window_ns: Option<u64>,
     /// Its computation came out wrong, or its figures cannot be true; absent if not.
@@ -61,12 +61,12 @@ pub struct RunLine {
     /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
-    /// What the clock counts: `icount`, instructions, or `real`.
+    /// The unit of time: `icount`, an instruction, or `real`.
     pub timing: String,
-    /// What the workload's counts were divided by, at least 1.
+    /// The divisor of the workload's counts, at least 1.
     pub scale: u64,
-    /// How many tasks the phase had: so many `SCHED-TASK` lines. 0 of `cost`, whose tasks
-    /// carry no instrument.
+    /// The number of tasks, which is that of the `SCHED-TASK` lines. 0 in `cost`, whose tasks carry no
+    /// instrument.
     pub tasks: usize,
     /// The average turnaround of the tasks, rounded down.
     pub avg_turnaround_ns: u64,
@@ -83,8 +83,8 @@ pub struct RunLine {
     /// Jain's fairness index, 1 / tasks to 1, to six decimals: of the times run within the
     /// window in an app that shares the CPU, else of the ends.
     pub jain: f64,
-    /// What is left of the makespan for each yield when the loops are taken off, to three
-    /// decimals; of the app `yield` on one CPU under counted time.
+    /// The makespan without the loops, for each yield, to three decimals. Only of the app `yield` on
+    /// one CPU under counted time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns_per_yield: Option<f64>,
     /// At which phase of the timer tick it started, under counted time.
@@ -113,12 +113,12 @@ pub struct RunLine {
     /// There is a `SCHED-TRACE` line for each task; absent if not.
     #[serde(default, skip_serializing_if = "is_false")]
     pub traced: bool,
-    /// Whether all tasks computed and counted right and the figures can be true.
+    /// True if all tasks computed and counted right and the figures can be true.
     pub pass: bool,
 }
 
 impl RunLine {
-    /// Whether time is counted instructions.
+    /// Returns true if time is counted instructions.
     pub fn is_counted(&self) -> bool {
         self.timing == COUNTED
     }
@@ -139,21 +139,21 @@ pub struct TraceLine {
     pub bin_ns: u64,
     /// The time on a CPU in each bin; the sum is the task's `run_ns`.
     pub run_ns: Vec<u64>,
-    /// The time in each bin in which the task was blocked. What is in neither list, from
+    /// The time in each bin in which the task was blocked. In the time that is in neither list, from
     /// its submission to its end, it was ready and had no CPU.
     pub blocked_ns: Vec<u64>,
 }
 
-/// What one yield costs among so many tasks that do nothing else. One of the two figures is
-/// there, to one decimal.
+/// The cost of one yield among tasks that do nothing else. One of the two figures is there, to one
+/// decimal.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CostLine {
     /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
-    /// What the clock counts: `icount`, instructions, or `real`.
+    /// The unit of time: `icount`, an instruction, or `real`.
     pub timing: String,
-    /// What the number of yields was divided by, at least 1.
+    /// The divisor of the number of yields, at least 1.
     pub scale: u64,
     /// How many tasks yield.
     pub tasks: usize,
@@ -171,49 +171,56 @@ pub struct WakeLine {
     /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
-    /// What the clock counts: `icount`, instructions, or `real`.
+    /// The unit of time: `icount`, an instruction, or `real`.
     pub timing: String,
-    /// What the number of wakes was divided by, at least 1.
+    /// The divisor of the number of wakes, at least 1.
     pub scale: u64,
     /// Into whose queue the task was put: `waker`, that of the CPU that woke it, or `idle`, that of
     /// one with nothing to do.
     pub queue: String,
-    /// How many wakes that were.
+    /// The number of wakes.
     pub wakes: usize,
-    /// Half of them took at most so long.
+    /// The median.
     pub median_ns: u64,
-    /// 99 % of them did.
+    /// The 99th percentile.
     pub p99_ns: u64,
-    /// All of them did.
+    /// The longest time.
     pub worst_ns: u64,
-    /// How many took so long: the first number is of those below a microsecond, number `i` of those
-    /// from 2^(`i` − 1) microseconds to below 2^`i`. It ends with the last that is not 0.
+    /// The number of wakes by their time. The first number counts those below a microsecond, number `i`
+    /// those from 2^(`i` − 1) microseconds to below 2^`i`. The list ends with the last that is not 0.
     pub bins: Vec<u64>,
-    /// How many interrupts between CPUs were sent from these wakes on, each until the next wake.
+    /// The IPIs that were sent after these wakes, each until the next wake.
     pub interrupts: u64,
-    /// How many of them after one wake, at most.
+    /// The most IPIs after one wake.
     pub most_interrupts: u64,
 }
 
-/// What coroutines cost, beside threads of the same build where there is anything beside.
+/// The cost of coroutines, and that of threads of the same build if they have one.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CoopLine {
     /// The phase that the line is of.
     #[serde(flatten)]
     pub context: Context,
-    /// What the clock counts: `icount`, instructions, or `real`.
+    /// The unit of time: `icount`, an instruction, or `real`.
     pub timing: String,
-    /// What the counts were divided by, at least 1.
+    /// The divisor of the counts, at least 1.
     pub scale: u64,
-    /// What is told: `switch`, of one `yield_now` to the next; `spread`, of the most expensive switch
-    /// over the cheapest; `spawn`, of spawning and awaiting or joining one; `batch`, the same of 250
-    /// at once; `wake`, of a wake to another and one back; `memory`, of one beside its future, the
-    /// most of all sizes of futures; `connections`, of three each, that fit; `left`, what was not given
-    /// back of their memory.
+    /// The name of the figure:
+    ///
+    /// | name | figure |
+    /// |---|---|
+    /// | `switch` | from one `yield_now` to the next |
+    /// | `spread` | the most expensive switch over the cheapest |
+    /// | `spawn` | spawning one and awaiting or joining it |
+    /// | `batch` | spawning and awaiting or joining 250 at once |
+    /// | `wake` | a wake to another one and a wake back |
+    /// | `memory` | the memory of one beside its future, the most of all sizes of futures |
+    /// | `connections` | the connections that fit, with three each |
+    /// | `left` | the memory that was not given back |
     pub figure: String,
     /// How many coroutines there are.
     pub among: usize,
-    /// Of `coroutines` and `threads`: `instructions`, `ns`, `bytes`, `connections` or `ratio`.
+    /// The unit of `coroutines` and `threads`: `instructions`, `ns`, `bytes`, `connections` or `ratio`.
     pub unit: String,
     /// The figure of coroutines, to two decimals.
     pub coroutines: f64,
@@ -223,11 +230,11 @@ pub struct CoopLine {
     /// `coroutines` / `threads`, to three decimals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// What `ratio` is to be at most, or at least of `connections`; without a `ratio`,
+    /// The highest `ratio` that passes, or the lowest in `connections`. Without a `ratio` it limits
     /// `coroutines`. Absent where nothing is promised.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Whether it is.
+    /// True if the figure is within the limit.
     pub pass: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What became of a profile.
+//! The fate of a profile.
 
 use alloc::string::String;
 
@@ -9,11 +9,11 @@ use crate::{
     read::{read_json, value_of},
 };
 
-/// What became of a profile.
+/// The fate of a profile.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PbgLine {
-    /// It was of no use: the line with the key `refused`.
+    /// It did not fit. The line has the key `refused`.
     Refused(Refused),
     /// Its plan was followed, however far.
     Followed(Followed),
@@ -22,7 +22,7 @@ pub enum PbgLine {
 /// A profile that was refused.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// The application.
+    /// The name of the application.
     pub app: String,
     /// The guest's architecture.
     pub arch: String,
@@ -36,7 +36,7 @@ pub struct Refused {
 /// `Status`, as any program may print it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Followed {
-    /// The application.
+    /// The name of the application.
     pub app: String,
     /// The guest's architecture.
     pub arch: String,
@@ -46,15 +46,15 @@ pub struct Followed {
     pub planned: u32,
     /// Tasks spawned that the plan knew, at most `planned`.
     pub matched: u32,
-    /// `planned` − `matched`.
+    /// The planned tasks that were not spawned.
     pub missing: u32,
     /// Tasks spawned that the plan did not know.
     pub unplanned: u32,
-    /// `unplanned` + `demoted`.
+    /// The sum of `unplanned` and `demoted`.
     pub diverged: u32,
     /// Planned tasks that ran far beyond their plan.
     pub demoted: u32,
-    /// Whether the plan was given up.
+    /// True if the plan was given up.
     pub dropped: bool,
     /// Turns that the other tasks got while planned ones were ready.
     pub turns: u32,

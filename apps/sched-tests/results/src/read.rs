@@ -10,31 +10,31 @@ use core::fmt;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-/// What a line is about.
+/// The subject of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A task in a phase.
     Task,
-    /// A phase.
+    /// A phase as a whole.
     Run,
     /// When a task had its CPU.
     Trace,
-    /// What happened on a CPU.
+    /// The events on a CPU.
     Events,
-    /// What became of a profile.
+    /// The fate of a profile.
     Pbg,
-    /// What a yield costs.
+    /// The cost of a yield.
     Cost,
-    /// How long woken tasks wait.
+    /// The time that woken tasks wait.
     Wake,
-    /// What coroutines cost beside threads.
+    /// The cost of coroutines beside threads.
     Coop,
-    /// How connections were served.
+    /// The service of connections.
     Conn,
 }
 
 impl Kind {
-    /// All kinds.
+    /// Lists all kinds.
     pub const ALL: [Self; 9] = [
         Self::Task,
         Self::Run,
@@ -47,7 +47,7 @@ impl Kind {
         Self::Conn,
     ];
 
-    /// What the line begins with.
+    /// Returns the word that the line begins with.
     pub const fn tag(self) -> &'static str {
         match self {
             Self::Task => "SCHED-TASK",
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a line of the console and its JSON; `None` if it is no result line.
+    /// Returns the kind of a line of the console and its JSON; `None` if it is no result line.
     pub fn split(line: &str) -> Option<(Self, &str)> {
         let (tag, json) = line.split_once(' ')?;
         let kind = Self::ALL.into_iter().find(|kind| kind.tag() == tag)?;
@@ -92,7 +92,7 @@ pub enum ReadError {
     Malformed {
         /// The line's kind.
         kind: Kind,
-        /// What is wrong.
+        /// The error in the line.
         what: String,
     },
 }
@@ -111,10 +111,10 @@ impl core::error::Error for ReadError {}
 
 /// A result line. Its [`Default`] has the keys that every one has, and no others.
 pub trait ResultLine: Default + Serialize + DeserializeOwned {
-    /// What kind of line it is.
+    /// The kind of the line.
     const KIND: Kind;
 
-    /// The line, without an end of line.
+    /// Returns the line, without an end of line.
     fn to_line(&self) -> String {
         // Strings, integers and finite floats under fixed keys: nothing can fail.
         let json = serde_json::to_string(self).expect("a result line serialises");
@@ -159,7 +159,7 @@ pub(crate) fn value_of(kind: Kind, json: &str) -> Result<Map<String, Value>, Rea
     serde_json::from_str(json).map_err(|error| malformed(kind, &error))
 }
 
-/// What the least line has and the one found has not.
+/// Returns the keys of the least line that the found one lacks.
 fn missing(least: &impl Serialize, found: &Map<String, Value>) -> Vec<String> {
     let least = match serde_json::to_value(least) {
         Ok(Value::Object(least)) => least,

@@ -28,13 +28,13 @@ pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
     axsched::NAME
 };
 
-/// What the clock counts.
+/// The unit of time.
 pub const TIMING: &str = config::TIMING;
 
 /// Enough for a workload; the default of 256 KiB would limit the task count.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// The number of CPUs.
+/// Returns the number of CPUs.
 pub fn cpus() -> usize {
     axhal::cpu_num()
 }
@@ -50,7 +50,7 @@ pub fn now_ns() -> u64 {
     axhal::time::monotonic_time_nanos()
 }
 
-/// Whether several CPUs share the work.
+/// True if several CPUs share the work.
 pub const IS_BALANCED: bool = cfg!(feature = "balanced");
 
 /// Blocks the calling task for at least `duration`: ArceOS wakes it at a timer tick.
@@ -71,19 +71,19 @@ pub fn main_sleeps(duration: Duration) {
     ledger::main_waits(|| sleep(duration));
 }
 
-/// Where tasks wait, blocked, until something is so.
+/// A queue in which tasks wait, blocked, for a condition.
 ///
-/// `axtask`'s own, but for two things: who wakes others does not give the CPU away, and
-/// no wake that is lost is lost for ever.
+/// It is `axtask`'s own with two differences. A task that wakes others does not give its CPU away, and
+/// a lost wake delays a task instead of blocking it for ever.
 pub struct WaitQueue(axtask::WaitQueue);
 
-/// How long a wait lasts at most before it looks again, where time is real: on a crowded host
-/// one wake in some thousands is lost with several CPUs, under stock schedulers, too.
+/// The longest time before a wait looks again, in real time. On a crowded host one wake in some
+/// thousands is lost with several CPUs, under stock schedulers too.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl WaitQueue {
-    /// A queue in which nobody waits.
-    #[expect(clippy::new_without_default, reason = "nobody needs it")]
+    /// Makes an empty queue.
+    #[expect(clippy::new_without_default, reason = "no caller needs it")]
     pub const fn new() -> Self {
         Self(axtask::WaitQueue::new())
     }
@@ -97,12 +97,12 @@ impl WaitQueue {
         }
     }
 
-    /// Has one task look at its condition again. Called after what changed it.
+    /// Wakes one task, which looks at its condition again. Called after a change of it.
     pub fn wake_one(&self) {
         self.0.notify_one(false);
     }
 
-    /// Has all look at their conditions again.
+    /// Wakes all tasks, which look at their conditions again.
     pub fn wake_all(&self) {
         self.0.notify_all(false);
     }
@@ -155,13 +155,13 @@ impl Gate {
     }
 }
 
-/// A count-down latch: lets one wait until so many have come.
+/// A count-down latch, at which main waits for the tasks.
 ///
-/// Made for main, which must not hold a handle of a task that has ended (`gc` spins while
-/// anybody does), must not spin itself, and must not miss an end. `axtask`'s own `join`
-/// needs the handle, and looks at the state before it leaves its waker, without a second
-/// look. Here the task's last act counts down, and who brings the count to 0 wakes main; the
-/// queue looks at the count again after it has taken main in.
+/// Main must not hold a handle of a task that has ended, since `gc` spins while a handle is held. It
+/// must not spin itself, and must not miss an end. `axtask`'s own `join` needs the handle, and looks
+/// at the state only before it leaves its waker. Here the last act of a task counts down, and the
+/// task that brings the count to 0 wakes main. The queue looks at the count again after it has
+/// enqueued main.
 struct Latch {
     missing: AtomicUsize,
     /// When the last task that has come was done, in ticks.
@@ -171,7 +171,7 @@ struct Latch {
 }
 
 impl Latch {
-    /// A latch that waits for `count` to come.
+    /// Makes a latch that waits for `count` tasks.
     fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
             missing: AtomicUsize::new(count),
@@ -200,7 +200,7 @@ impl Latch {
         }
     }
 
-    /// Waits until the latch is open. What those who came did before is visible then.
+    /// Waits until the latch is open. The writes of all tasks that came are visible then.
     fn wait(&self) {
         self.opened.wait_until(|| self.is_open.load(Acquire));
     }
@@ -235,9 +235,8 @@ pub struct TaskSet {
 }
 
 impl TaskSet {
-    /// A set of so many tasks, of a phase that started at `start_ns`; the CPU time of each
-    /// before `deadline_ns` is kept apart. Both are times since boot. The deadline ends
-    /// no task.
+    /// Makes a set of `tasks` tasks, of a phase that started at `start_ns`. The CPU time of each before
+    /// `deadline_ns` is kept apart. Both are times since boot. The deadline ends no task.
     pub fn new(tasks: usize, start_ns: u64, deadline_ns: Option<u64>) -> Self {
         Self {
             start_ns,
@@ -300,7 +299,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A view of the task, for somebody else.
+    /// Returns a view of the task for another thread.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
@@ -334,7 +333,7 @@ impl Watch {
         self.task.upgrade().map(|task| task.state())
     }
 
-    /// Whether gc has reclaimed the task.
+    /// Returns true if gc has reclaimed the task.
     pub fn is_reclaimed(&self) -> bool {
         self.task.strong_count() == 0
     }
@@ -372,7 +371,7 @@ fn watch_ticks() {
 fn watch_state(meter: Arc<Meter>) {
     let task = Arc::downgrade(&axtask::current().clone());
     axtask::register_timer_callback(move |_| {
-        // Asked only of one that left its CPU blocked, which somebody else keeps.
+        // Asked only of a task that left its CPU blocked, which its waker keeps.
         meter.ticked(|| {
             let task = task.upgrade();
             task.is_some_and(|task| task.state() == TaskState::Blocked)
@@ -418,7 +417,7 @@ pub fn open_account() -> u64 {
     axhal::time::ticks_to_nanos(ledger::open())
 }
 
-/// What the account says of those without a meter. Called when all tasks are done.
+/// Returns the time of the tasks without a meter. Called when all tasks are done.
 pub fn unmetered() -> Option<Unmetered> {
     Some(ledger::closed())
 }
@@ -431,17 +430,17 @@ pub fn events() -> events::Logs {
 /// Has several CPUs share the work, if this image is built for that.
 ///
 /// # Panics
-/// If somebody else has what that takes of ArceOS.
+/// If other code has connected to IPIs before.
 pub fn connect_cpus() {
     #[cfg(feature = "balanced")]
-    axsched_arceos::connect().expect("nobody else interrupts CPUs");
+    axsched_arceos::connect().expect("no other code has connected to IPIs");
 }
 
-/// Says who runs where, to what records the policy, if anything does.
+/// Tells the recorder which task runs on which CPU, if the image has a recorder.
 pub fn connect_recording() {
     #[cfg(feature = "recorded")]
-    // SAFETY: it is the running task, which lives as long as it runs; and a migration helper or
-    // idle, which `axtask` makes in the same way.
+    // SAFETY: it is the running task, which lives while it runs. A migration helper or idle is made
+    // by `axtask` in the same way.
     unsafe {
         axsched_ext::recorded::RECORDING.connect(|| {
             let task = axtask::current();

@@ -85,8 +85,7 @@ fn run_line(setting: &Setting, phase: &Phase) -> RunLine {
     }
 }
 
-/// The line that says what one of the yields costs among so many tasks that do nothing
-/// else. Under counted time a nanosecond is an instruction, and the key says so.
+/// Returns the line of the cost of a yield among `tasks` tasks that do nothing else. Under counted time a nanosecond is an instruction, and the key says so.
 pub fn cost_line(setting: &Setting, phase: &str, tasks: usize, ns_per_yield: f64) -> CostLine {
     // `core` has no `round`; a cost is never negative.
     let cost = (ns_per_yield * 10.0 + 0.5) as u64 as f64 / 10.0;
@@ -152,7 +151,7 @@ fn is_slower(measured_ns: u64, replayed_ns: u64) -> bool {
     u128::from(replayed_ns) * by > u128::from(measured_ns) * (by + 1)
 }
 
-/// What every line of a phase begins with.
+/// Returns the keys that every line of a phase begins with.
 pub fn context(setting: &Setting, phase: &str) -> Context {
     Context {
         app: setting.app.into(),
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_comes_with_it() {
+    fn shares_have_groups_and_their_own_jain_index() {
         let mut phase = phase();
         phase.question = Question::Shares { window_ns: 1_000 };
         for (task, run_ns) in phase.tasks.iter_mut().zip([200, 100]) {

@@ -1,4 +1,4 @@
-//! What a phase of an application came to, task by task and as a whole.
+//! The figures of a phase of an application, task by task and as a whole.
 
 use alloc::{string::String, vec::Vec};
 
@@ -7,24 +7,24 @@ use sched_tests_results::{Account, COUNTED};
 use super::srpt_average_ns;
 use crate::{events::Logs, trace::Timeline, work};
 
-/// What holds for a whole run of an application: the same in each of its phases.
+/// The setting of a run of an application, the same in each of its phases.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
-    /// The application.
+    /// The name of the application.
     pub app: &'a str,
-    /// The architecture.
+    /// The name of the architecture.
     pub arch: &'a str,
     /// The number of CPUs.
     pub smp: usize,
-    /// The policy.
+    /// The name of the policy.
     pub sched: &'a str,
-    /// What the clock counts: `icount` or `real`.
+    /// The unit of time: `icount` or `real`.
     pub timing: &'a str,
-    /// What the workload's counts were divided by.
+    /// The divisor of the workload's counts.
     pub scale: u64,
 }
 
-/// What an application asks. This decides which figures Jain's index is about, and whether a yield
+/// The question of an application. It decides which figures Jain's index is about, and whether a yield
 /// has a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
@@ -63,18 +63,18 @@ pub struct Phase {
     pub tasks: Vec<TaskResult>,
     /// Switches with a task of the workload at either end.
     pub context_switches: u64,
-    /// What the application asks.
+    /// The question of the application.
     pub question: Question,
     /// At which phase of the timer tick the workload started, in thousandths of the tick's
     /// period, if that was chosen.
     pub tick_phase: Option<u64>,
     /// Where the CPU time went, if it is known.
     pub account: Option<Account>,
-    /// Whether main held handles of tasks that had ended.
+    /// True if main held handles of tasks that had ended.
     pub holds_handles: bool,
     /// Each switch of its tasks, if that was kept.
     pub events: Logs,
-    /// Whether the runner found all results and figures right.
+    /// True if the runner found all results and figures right.
     pub pass: bool,
 }
 
@@ -96,7 +96,7 @@ impl Default for Phase {
 }
 
 impl Phase {
-    /// The average turnaround, rounded down.
+    /// Returns the average turnaround, rounded down.
     pub fn avg_turnaround_ns(&self) -> u64 {
         let sum: u128 = self
             .tasks
@@ -106,7 +106,7 @@ impl Phase {
         (sum / self.tasks.len().max(1) as u128) as u64
     }
 
-    /// The longest turnaround.
+    /// Returns the longest turnaround.
     pub fn max_turnaround_ns(&self) -> u64 {
         self.tasks
             .iter()
@@ -127,7 +127,7 @@ impl Phase {
         srpt_average_ns(&jobs, cpus)
     }
 
-    /// Jain's fairness index, to six decimals.
+    /// Returns Jain's fairness index, to six decimals.
     pub fn jain(&self) -> f64 {
         jain(self.tasks.iter().map(|t| match self.question {
             Question::Shares { .. } => t.run_in_window_ns.unwrap_or(0),
@@ -135,11 +135,11 @@ impl Phase {
         }))
     }
 
-    /// What is left for each yield when the loops are taken off the makespan, to
-    /// three decimals: the yield and its context switch, the call around the loop,
-    /// and a share of all else, such as ticks. `None` unless that is the question,
-    /// and where it has no answer: in real time, since a loop has a known price in
-    /// instructions only, and on several CPUs, whose times overlap.
+    /// Returns the makespan without the loops, for each yield, to three decimals. It includes the
+    /// yield, its context switch, the call around the loop, and a share of all else, such as ticks.
+    ///
+    /// `None` unless that is the question. `None` in real time as well, since a loop has a known price
+    /// in instructions only, and on several CPUs, whose times overlap.
     pub fn ns_per_yield(&self, setting: &Setting) -> Option<f64> {
         let Question::YieldCost { rounds } = self.question else {
             return None;
@@ -176,14 +176,14 @@ pub struct TaskResult {
     pub yields: u64,
     /// How many groups of work it finished, if that was left to the task.
     pub groups: Option<u64>,
-    /// Whether its computation came out right, and its figures can be true.
+    /// True if its computation came out right and its figures can be true.
     pub ok: bool,
     /// When it was on a CPU, if that was traced.
     pub timeline: Option<Timeline>,
 }
 
 impl TaskResult {
-    /// From submission to the end.
+    /// Returns the time from submission to the end.
     pub fn turnaround_ns(&self) -> u64 {
         self.finish_ns.saturating_sub(self.submit_ns)
     }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_cost_nobody_anything() {
+    fn gaps_do_not_lengthen_turnarounds() {
         assert_eq!(srpt_average_ns(&[(1_000, 5), (0, 5)], 1), 5);
     }
 

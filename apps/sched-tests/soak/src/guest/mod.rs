@@ -23,7 +23,7 @@ pub fn main() {
         orders.seconds,
     );
     #[cfg(feature = "balanced")]
-    axsched_arceos::connect().expect("nobody else interrupts CPUs");
+    axsched_arceos::connect().expect("no other code has connected to IPIs");
     watch::starts();
     let done = rounds::run(&orders);
     println!("{}", summary::line(&orders, &done));

@@ -15,7 +15,7 @@ use super::clock::now_ns;
 /// As many as `make` allows.
 pub const MAX_CPUS: usize = 8;
 
-/// What a task does.
+/// An act of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Doing {
