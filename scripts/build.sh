@@ -23,6 +23,8 @@ case $V in 1) verbose=(-v) ;; 2) verbose=(-vv) ;; esac
 flags="-C link-arg=-T$KERNEL_DIR/$AX_TARGET/$AX_MODE/linker_$AX_PLATFORM.lds"
 flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$LINKER}"
 unset CARGO_ENCODED_RUSTFLAGS
+# An app asks whether these are set, and an empty one is.
+for name in SELFTEST SCHED_YIELDS; do [[ -n ${!name} ]] || unset "$name"; done
 # What cargo builds for the host (build scripts, macros) is half of a first build
 # and much the same in every folder: begin with a copy of one in which no make is
 # building. Cargo checks each piece.

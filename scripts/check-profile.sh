@@ -23,5 +23,5 @@ fi
 said=$("${tool[@]}" --check "$@") && exit 0
 # If the tool has said nothing, cargo has.
 [[ -z $said ]] ||
-    echo "PBG_PROFILE=$1: $said; allowed is a profile of $2 with ARCH=$3 SCALE=$4 TIMING=$5" >&2
+    echo "PROFILE=$1: $said; allowed is a profile of $2 with ARCH=$3 SCALE=$4 TIMING=$5" >&2
 exit 1

@@ -21,11 +21,6 @@ endif
 
 $(call one-of,ARCH,x86_64 riscv64 aarch64)
 $(call one-of,SMP,1 2 3 4 5 6 7 8)
-$(call one-of,BALANCE,n y)
-ifneq ($(BALANCE)-$(SMP),$(BALANCE)-1)
-else ifneq ($(BALANCE),y)
-  $(error BALANCE=$(BALANCE) SMP=$(SMP): one CPU has nobody to share with; allowed is SMP=2 or more)
-endif
 $(call one-of,LOG,off error warn info debug trace)
 $(call one-of,MODE,release debug)
 $(call one-of,TIMING,icount real)
@@ -44,9 +39,18 @@ ifneq ($(TICK_PHASE)-$(TIMING),0-$(TIMING))
   endif
 endif
 
-UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES),$(FEATURE_LIST))
+UNKNOWN_FEATURES := $(filter-out $(POLICIES) $(UPSTREAM_FEATURES) $(SHARING),$(FEATURE_LIST))
 ifneq ($(UNKNOWN_FEATURES),)
-  $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); $(call meant,$(firstword $(UNKNOWN_FEATURES)),$(POLICIES) $(UPSTREAM_FEATURES))allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES))
+  $(error FEATURES=$(FEATURES): unknown: $(UNKNOWN_FEATURES); $(call meant,$(firstword $(UNKNOWN_FEATURES)),$(POLICIES) $(UPSTREAM_FEATURES) $(SHARING))allowed are one policy of: $(POLICIES); and any of: $(UPSTREAM_FEATURES) $(SHARING))
+endif
+ifneq ($(word 2,$(sort $(filter $(SHARING),$(FEATURE_LIST)))),)
+  $(error FEATURES=$(FEATURES): CPUs share the work or do not; allowed is one of: $(SHARING))
+endif
+ifneq ($(and $(filter 1,$(SMP)),$(filter unbalanced,$(FEATURE_LIST))),)
+  $(error FEATURES=$(FEATURES) SMP=1: one CPU has no other to share with; allowed is SMP=2 or more)
+endif
+ifneq ($(if $(BALANCED),,$(filter balanced,$(FEATURE_LIST))),)
+  $(error FEATURES=$(FEATURES): balanced has no effect; allowed is it with SMP=2 or with smp, under our policies, and not when they are recorded)
 endif
 ifneq ($(word 2,$(if $(filter trace,$(MAKECMDGOALS)),,$(POLICY))),)
   $(error FEATURES=$(FEATURES): two policies: $(POLICY); allowed is at most one of: $(POLICIES))
@@ -57,25 +61,37 @@ ifneq ($(PBG_BASE),rr)
   ifeq ($(filter $(PBG_POLICIES),$(POLICY)),)
     $(error PBG_BASE=$(PBG_BASE) FEATURES=$(FEATURES): only PBG measures; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
   endif
-  ifneq ($(strip $(PBG_PROFILE)),)
-    $(error PBG_BASE=$(PBG_BASE) PBG_PROFILE=$(PBG_PROFILE): a profile that is built in is not measured; allowed is one of them)
+  ifneq ($(strip $(PROFILE)),)
+    $(error PBG_BASE=$(PBG_BASE) PROFILE=$(PROFILE): a profile that is built in is not measured; allowed is one of them)
   endif
 endif
-ifneq ($(strip $(PBG_PROFILE)),)
-  $(call path,PBG_PROFILE)
-  $(call no-folder,PBG_PROFILE)
-  ifeq ($(wildcard $(PBG_PROFILE)),)
-    $(error PBG_PROFILE=$(PBG_PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
+ifneq ($(strip $(PROFILE)),)
+  $(call path,PROFILE)
+  $(call no-folder,PROFILE)
+  ifeq ($(wildcard $(PROFILE)),)
+    $(error PROFILE=$(PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
   # A path that is not a file may never end.
-  ifeq ($(shell test -f '$(PBG_PROFILE)' -a -r '$(PBG_PROFILE)' && echo y),)
-    $(error PBG_PROFILE=$(PBG_PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
+  ifeq ($(shell test -f '$(PROFILE)' -a -r '$(PROFILE)' && echo y),)
+    $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
   endif
   ifeq ($(filter $(PBG_POLICIES),$(POLICY)),)
-    $(error PBG_PROFILE=$(PBG_PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
+    $(error PROFILE=$(PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
   endif
   ifeq ($(BLK),y)
-    $(error PBG_PROFILE=$(PBG_PROFILE) BLK=y: two places for a profile; allowed is one of them)
+    $(error PROFILE=$(PROFILE) BLK=y: two places for a profile; allowed is one of them)
+  endif
+endif
+# These programs take T. With other goals it selects tests.
+ifneq ($(filter %/selftest,$(A:%/=%)),)
+  ifneq ($(strip $(filter-out 0 1,$(words $(T))) $(foreach c,/ $(special),$(findstring $(c),$(T)))),)
+    $(error T=$(T): allowed is one case of $(A)/src/main.rs)
+  endif
+else ifneq ($(filter %/yield,$(A:%/=%)),)
+  $(call number,T)
+else ifeq ($(filter-out $(BOOTED),$(MAKECMDGOALS)),)
+  ifeq ($(origin T),command line)
+    $(error T=$(T): not of $(A); allowed is A=selftest or A=yield with it)
   endif
 endif
 ifneq ($(PROFILE_OUT),)

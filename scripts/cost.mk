@@ -25,12 +25,12 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
   COST_GATED := $(filter --gate --gate=%,$(LAB))
   COST_MAY_cost        := ARCH FEATURES $(if $(COST_GATED),TIMEOUT,SMP SCALE TIMING TIMEOUT) LAB
   COST_MAY_coop-cost   := ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB
-  COST_MAY_connections := ARCH FEATURES SMP BALANCE SCALE TIMING MEM TIMEOUT LAB
+  COST_MAY_connections := ARCH FEATURES SMP SCALE TIMING MEM TIMEOUT LAB
   COST_MAY_host        := FEATURES
   COST_MAY := $(strip $(COST_MAY_$(COST_OF)))
   $(call refuse,cost,$(filter-out $(COST_MAY),$(NO_CELL) PROFILE_OUT ARCH SMP SCALE TIMING TIMEOUT LAB),A $(COST_MAY),$(ANYWHERE))
   # Without preemption PBG is the same scheduler.
-  $(call cells,$(if $(filter host,$(COST_OF)),$(filter-out %_coop,$(POLICIES)),$(POLICIES)))
+  $(call cells,$(if $(filter host,$(COST_OF)),$(filter-out %_coop,$(POLICIES)),$(POLICIES)) $(if $(filter connections,$(COST_OF)),$(SHARING)))
   include $(FOUND)
 endif
 
@@ -45,7 +45,8 @@ BENCH_ENV = RUSTC='$(HOST_RUSTC)' GUNGRAUN_RUNNER='$(GUNGRAUN_RUNNER)' \
 # 1,024 connections take a quarter of it with coroutines, and do not fit with threads.
 CONN_MEM  = $(if $(call is-given,MEM),$(MEM),48M)
 CONN_ARCHES   = $(subst $(comma), ,$(ARCH))
-CONN_POLICIES = $(or $(subst $(comma), ,$(FEATURES)),sched_fifo sched_coop)
+CONN_POLICIES = $(or $(POLICY),sched_fifo sched_coop)
+CONN_SHARING  = $(filter $(SHARING),$(FEATURE_LIST))
 CONN_LOGS = $(foreach a,$(CONN_ARCHES),$(CONN_POLICIES:%=target/connections/$(a)-%.log))
 # Not spelt out in the recipe, or a dry run would not be dry.
 CONN_MAKE = $(MAKE) --no-print-directory A=apps/coop/connections MEM=$(CONN_MEM) PROFILE_OUT= \
@@ -66,10 +67,10 @@ cost:
 	$(Q)mkdir -p target/connections
 	$(Q)for arch in $(CONN_ARCHES); do for policy in $(CONN_POLICIES); do \
 	    begin=$$(date +%s.%N); \
-	    $(CONN_MAKE) lab-sources ARCH="$$arch" FEATURES="$$policy" | \
+	    $(CONN_MAKE) lab-sources ARCH="$$arch" FEATURES="$$policy $(CONN_SHARING)" | \
 	        sed -n 's/^source: //p' >"target/connections/$$arch-$$policy.sources"; \
 	    touch -d "@$$begin" "target/connections/$$arch-$$policy.sources"; \
-	    $(CONN_MAKE) run ARCH="$$arch" FEATURES="$$policy" | \
+	    $(CONN_MAKE) run ARCH="$$arch" FEATURES="$$policy $(CONN_SHARING)" | \
 	        tee "target/connections/$$arch-$$policy.log" | sed '/^SCHED-/d'; \
 	done; done
 	$(Q)$(SCHEDLAB) connections $(CONN_LOGS) --csv target/connections/connections.csv $(LAB)

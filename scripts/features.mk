@@ -1,6 +1,6 @@
 # The names that FEATURES= allows, and the variables derived from it.
-# In:  FEATURES SMP BALANCE; RECORDED (record.mk)
-# Out: POLICIES UPSTREAM_FEATURES   the two lists of allowed names
+# In:  FEATURES SMP; RECORDED (record.mk)
+# Out: POLICIES UPSTREAM_FEATURES SHARING  the lists of allowed names
 #      PBG_POLICIES                 the part of POLICIES that is PBG
 #      FEATURE_LIST                 FEATURES as words
 #      POLICY                       the scheduling policy among them, or nothing
@@ -23,11 +23,14 @@ UPSTREAM_FEATURES := alloc alloc-slab alloc-tlsf alloc-buddy alloc-level-1 \
     driver-ramdisk dwarf ext4fs fatfs fp-simd fs input ipi irq multitask net \
     paging rtc smp tls
 
+# With unbalanced several CPUs do not share the work. With balanced and smp one CPU has the code for
+# it, too, which shows what that costs.
+SHARING := balanced unbalanced
+
 FEATURE_LIST := $(subst $(comma), ,$(FEATURES))
 POLICY := $(filter $(POLICIES),$(FEATURE_LIST))
 POLICY_NAME := $(subst _,-,$(patsubst sched_%,%,$(or $(POLICY),$(firstword $(POLICIES)))))
 UPSTREAM_LIST := $(sort $(filter $(UPSTREAM_FEATURES),$(FEATURE_LIST)) $(if $(filter-out 1,$(SMP)),smp))
-# On several CPUs, or on one if the code for several is asked for, to see its cost. Not under the
-# registry's policies, nor when recording.
-MAY_BALANCE = $(or $(filter-out 1,$(SMP)),$(if $(call is-given,BALANCE),$(filter smp,$(FEATURE_LIST))))
-BALANCED = $(if $(and $(MAY_BALANCE),$(filter y,$(BALANCE))),$(if $(filter stock_%,$(POLICY))$(RECORDED),,balanced))
+# Not under the registry's policies, nor when recording.
+MAY_BALANCE = $(or $(filter-out 1,$(SMP)),$(and $(filter balanced,$(FEATURE_LIST)),$(filter smp,$(FEATURE_LIST))))
+BALANCED = $(if $(MAY_BALANCE),$(if $(filter unbalanced stock_%,$(FEATURE_LIST))$(RECORDED),,balanced))

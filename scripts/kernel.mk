@@ -1,6 +1,5 @@
 # How an app becomes a kernel image.
-# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PBG_PROFILE, and
-#      SELFTEST and SCHED_YIELDS from the environment;
+# In:  A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING TRACE V BLK PBG_BASE PROFILE T;
 #      POLICY UPSTREAM_LIST BALANCED (features.mk); RECORDED (record.mk);
 #      WHERE; target/toolchain.mk
 # Out: APP          the app's package name
@@ -25,16 +24,18 @@ APP := $(shell sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)".*/\1/p' $(A)
 # does not measure; elsewhere the memory's size, which it does not ask for.
 KERNEL_DIR := $(CURDIR)/target/kernel/$(ARCH)-smp$(SMP)$(if $(filter x86_64,$(ARCH)),$(if $(filter real,$(TIMING)),-tsc),$(addprefix -,$(filter-out 128M,$(MEM))))
 
-empty :=
-space := $(empty) $(empty)
+# T is the case of the app selftest, and for yield the yields of each task.
+CASE   := $(if $(filter %/selftest,$(A:%/=%)),$(T))
+YIELDS := $(if $(filter %/yield,$(A:%/=%)),$(T))
+
 IMAGE_KEY := $(APP) $(ARCH) $(POLICY) $(UPSTREAM_LIST) \
     $(TIMING:icount=) $(filter-out smp1,smp$(SMP)) $(MODE:release=) \
     $(filter-out log_warn,log_$(LOG)) $(filter-out 128M,$(MEM)) \
     $(filter-out scale1,scale$(SCALE)) $(filter blk,$(BLK:y=blk)) \
     $(patsubst fifo,under_fifo,$(filter fifo,$(PBG_BASE))) \
-    $(if $(PBG_PROFILE),profile_$(firstword $(shell cksum <$(PBG_PROFILE)))) \
-    $(addprefix selftest_,$(SELFTEST)) $(addprefix yields_,$(SCHED_YIELDS)) \
-    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED) $(patsubst n,unbalanced,$(filter n,$(BALANCE))) \
+    $(if $(PROFILE),profile_$(firstword $(shell cksum <$(PROFILE)))) \
+    $(addprefix selftest_,$(CASE)) $(addprefix yields_,$(YIELDS)) \
+    $(patsubst y,trace,$(filter-out n,$(TRACE))) $(RECORDED) $(filter unbalanced,$(FEATURE_LIST)) \
     $(if $(filter 1,$(SMP)),$(BALANCED))
 IMAGE_NAME := $(subst $(space),-,$(strip $(IMAGE_KEY)))
 IMAGE := target/images/$(IMAGE_NAME)
@@ -46,7 +47,7 @@ APP_FEATURES := $(POLICY) $(RECORDED) $(if $(filter-out $(PLAIN),$(A))$(filter b
 OWN_FEATURES := $(filter $(APP_FEATURES),$(MANIFEST_FEATURES))
 ifneq ($(PLAIN),)
   # Only apps with the feature `disk` can have a disk.
-  NO_USE := $(call set-of,SCALE TICK_PHASE TRACE $(if $(filter disk,$(MANIFEST_FEATURES)),,BLK) PBG_BASE PBG_PROFILE,$(ANYWHERE))
+  NO_USE := $(call set-of,SCALE TICK_PHASE TRACE $(if $(filter disk,$(MANIFEST_FEATURES)),,BLK) PBG_BASE PROFILE,$(ANYWHERE))
   ifneq ($(NO_USE),)
     $(error $(NO_USE): not of $(PLAIN), which does without sched-tests-common; allowed are A ARCH FEATURES SMP LOG MODE MEM TIMING)
   endif
@@ -60,9 +61,9 @@ BUILD_FEATURES := $(strip $(OWN_FEATURES) $(addprefix axstd/,$(UPSTREAM_LIST)) \
 # A profile is checked before anything is built: now, or first thing if the tool for it has to be
 # built.
 PBG_TOOL = $(HOST_CARGO) run $(WHERE) --quiet --profile tool --package pbg-save --
-ifneq ($(strip $(PBG_PROFILE)),)
-  PROFILE_FOR := '$(PBG_PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(TIMING)'
-  ifneq ($(filter build run record gantt trace sched,$(MAKECMDGOALS)),)
+ifneq ($(strip $(PROFILE)),)
+  PROFILE_FOR := '$(PROFILE)' '$(APP)' '$(ARCH)' '$(SCALE)' '$(TIMING)'
+  ifneq ($(filter build run record trace,$(MAKECMDGOALS)),)
     UNFIT := $(shell scripts/check-profile.sh $(PROFILE_FOR) 2>&1)
     ifneq ($(UNFIT),)
       $(error $(UNFIT))
@@ -77,7 +78,6 @@ BUILD = $(CHECK_PROFILE) CARGO='$(CARGO)' WHERE='$(WHERE)' RUSTC='$(RUSTC)' BUIL
     SMP='$(SMP)' MEM='$(MEM)' V='$(V)' \
     AX_ARCH='$(ARCH)' AX_PLATFORM='$(PLATFORM_$(ARCH))' AX_TARGET='$(TRIPLE_$(ARCH))' \
     AX_MODE='$(MODE)' AX_LOG='$(LOG)' \
-    SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' $(if $(SELFTEST),SELFTEST='$(SELFTEST)') \
-    $(if $(SCHED_YIELDS),SCHED_YIELDS='$(SCHED_YIELDS)') \
-    PBG_BASE='$(PBG_BASE)' PBG_PROFILE='$(abspath $(PBG_PROFILE))' \
+    SCHED_SCALE='$(SCALE)' SCHED_TIMING='$(TIMING)' SELFTEST='$(CASE)' SCHED_YIELDS='$(YIELDS)' \
+    PBG_BASE='$(PBG_BASE)' PBG_PROFILE='$(abspath $(PROFILE))' \
     scripts/build.sh

@@ -8,7 +8,7 @@
 # Out: matrix    target/lab/<arch>/<app>/<policy>.jsonl; another SCALE, SMP or
 #                TIMING has its own folder: target/lab-scale1000 ...
 #      compare   tables on the terminal, and with charts as files in target/lab-report
-#      profile   the output of schedlab profile for PBG_PROFILE or PROFILE_OUT
+#      profile   the output of schedlab profile for PROFILE or PROFILE_OUT
 #      trace     the apps' consoles in target/trace/, each with a file for Perfetto, and a table;
 #                with TRACE=y a chart of all instead; with CPUS= see simulate.mk
 #      docs      the tables of DOCS_PAGES, from the CSV files that they name
@@ -73,11 +73,15 @@ SCHEDLAB = $(TELL_BUILD) PROFILE_OUT= MAKE='$(MAKE)' RUSTC='$(HOST_RUSTC)' $(HOS
 refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(error $(call set-of,$(2),$(4)): not of make $(1); allowed are $(3))))
 set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
 ANYWHERE := command environment override
-NO_CELL := BALANCE MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PBG_PROFILE TICK_PHASE
-$(call refuse,matrix,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB,$(ANYWHERE))
-$(call refuse,compare,$(NO_CELL) PROFILE_OUT,A ARCH FEATURES SMP SCALE TIMING LAB,command) # it runs nothing
+NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PROFILE TICK_PHASE
+MATRIX_MAY := A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB
+$(call refuse,matrix,$(NO_CELL) PROFILE_OUT,$(MATRIX_MAY),$(ANYWHERE))
+$(call refuse,matrix,T,$(MATRIX_MAY),command) # which selects tests, but is in the image of selftest and yield
+$(call refuse,compare,$(NO_CELL) PROFILE_OUT T,$(filter-out TIMEOUT,$(MATRIX_MAY)),command) # it runs nothing
+READ_PROFILE := build lab-sources lab-boot run serve trace simulate advise profile
+$(foreach g,$(filter-out $(READ_PROFILE) help target/%,$(MAKECMDGOALS)),$(call refuse,$(g),PROFILE,$(filter-out lab-%,$(READ_PROFILE)) with it,command))
 ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
-  $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PBG_PROFILE,these with FEATURES=sched_pbg,$(ANYWHERE)))
+  $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PROFILE,these with FEATURES=sched_pbg$(comma) or CPUS=n for a recording,$(ANYWHERE)))
 endif
 
 # $(call cells,ALLOWED): refuses invalid variables of cells. ARCH and FEATURES may be lists, FEATURES
@@ -105,7 +109,7 @@ ifneq ($(filter-out $(MODELLED),$(filter trace,$(MAKECMDGOALS))),)
     $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is one of: $(APPS))
   endif
   $(call one-of,ARCH,$(ARCHES))
-  $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES))
+  $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES) $(SHARING))
 endif
 
 .PHONY: matrix compare profile trace docs stale lab-list lab-tools lab-variables
@@ -119,7 +123,7 @@ compare:
 # schedlab uses the name of an app's folder as the app's.
 profile: APP = $(notdir $(A:%/=%))
 profile:
-	$(Q)$(SCHEDLAB) profile $(or $(LAB),show '$(or $(PBG_PROFILE),$(PROFILE_OUT))')
+	$(Q)$(SCHEDLAB) profile $(or $(LAB),show '$(or $(PROFILE),$(PROFILE_OUT))')
 
 # Each policy's console, and then its table. Some lines are for programs.
 ifeq ($(MODELLED),)

@@ -33,8 +33,8 @@ endif
 # variables or, for a recording in counted time, simulates it. Otherwise, and for a program that takes
 # no profile from make, it shows the profile.
 typed = $(strip $(foreach v,$(1),$(if $(call is-given,$(v)),$(v)=$(subst $(space),$(comma),$(strip $($(v)))))))
-LOOK_AT_IT := look at it: make profile PBG_PROFILE=
-NEXT_run    := $(if $(PLAIN),$(LOOK_AT_IT),replay it: make run $(call typed,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG) PBG_PROFILE=)
+LOOK_AT_IT := look at it: make profile PROFILE=
+NEXT_run    := $(if $(PLAIN),$(LOOK_AT_IT),replay it: make run $(call typed,A ARCH FEATURES SMP SCALE TIMING MODE MEM LOG) PROFILE=)
 NEXT_record := $(if $(filter icount,$(TIMING)),play it under every policy: make simulate $(call typed,A ARCH SCALE) PROFILE=,$(LOOK_AT_IT))
 RUN = $(MAKE_DISK) $(if $(PLAIN),PLAIN=y) PROFILE_OUT='$(PROFILE_OUT)' $(if $(filter record,$(MAKECMDGOALS)),RECORD=y) NEXT='$(or $(NEXT_$(filter record,$(MAKECMDGOALS))),$(NEXT_run))' TICK_PHASE='$(TICK_PHASE)' \
     PBG_SAVE='$(PBG_TOOL)' \

@@ -16,7 +16,7 @@ ifneq ($(filter record,$(MAKECMDGOALS)),)
   ifneq ($(REC_OTHERS),)
     $(error record $(REC_OTHERS): record builds and boots an image of its own; allowed is record alone)
   endif
-  $(call refuse,record,PBG_PROFILE BLK DISK,$(REC_ALLOWED),command environment override)
+  $(call refuse,record,PROFILE BLK DISK,$(REC_ALLOWED),command environment override)
   ifneq ($(filter-out n,$(TRACE)),)
     $(error TRACE=$(TRACE): not of make record; allowed are $(REC_ALLOWED))
   endif

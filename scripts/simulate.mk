@@ -1,7 +1,7 @@
 # Simulates a recording under every policy, on any number of CPUs, in virtual time.
-# In:  A ARCH SCALE FEATURES TIMEOUT
+# In:  A ARCH SCALE TIMEOUT
+#      FEATURES policies; for simulate and trace also whether several CPUs share the work (SHARING)
 #      CPUS     numbers of CPUs, with commas
-#      BALANCE  n: for simulate and trace, several CPUs do not share the work
 #      MODELLED trace, if CPUS= was given for it (Makefile); it uses TICK_PHASE
 #      PROFILE  a recording of A [default: made by two boots if missing]
 #      LAB      more options, such as --phases 64; `make simulate LAB=--help` lists them;
@@ -14,27 +14,27 @@
 #      advise    one screen: which policy, and why
 
 CPUS    ?= 1
-PROFILE ?=
 
 # --check alone makes make run the cells first; --check=DIR uses existing results.
 SIM_CHECK := $(if $(filter simulate,$(MAKECMDGOALS)),$(filter --check,$(LAB)))
-sim-meant = $(if $(filter CPUS,$(1)),allowed is SMP=n)$(if $(filter PROFILE,$(1)),allowed is PBG_PROFILE=file$(if $(filter trace,$(SIM_OTHERS)),$(comma) or CPUS=n as well))
-# For another goal these variables would mean something else.
+# Guests have SMP CPUs.
 SIM_OTHERS := $(filter-out simulate advise $(MODELLED) help target/%,$(MAKECMDGOALS))
 SIM_GOALS := $(filter simulate advise,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
-  $(foreach v,CPUS PROFILE,$(if $(filter command,$(firstword $(origin $(v)))),$(error $(v)=$($(v)): not of make $(firstword $(SIM_OTHERS)), but of make simulate; $(call sim-meant,$(v)))))
+  ifeq ($(origin CPUS),command line)
+    $(error CPUS=$(CPUS): not of make $(firstword $(SIM_OTHERS)), but of make simulate; allowed is SMP=n)
+  endif
 endif
 
 ifneq ($(strip $(SIM_GOALS)),)
-  $(call refuse,simulate,$(filter-out BALANCE,$(NO_CELL)) PROFILE_OUT SMP TIMING,A ARCH SCALE FEATURES CPUS BALANCE PROFILE TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,advise,$(NO_CELL) PROFILE_OUT SMP TIMING FEATURES,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,advise,SCHED_YIELDS SELFTEST,A ARCH SCALE CPUS PROFILE TIMEOUT LAB,$(ANYWHERE))
-  $(call refuse,simulate,SCHED_YIELDS SELFTEST,A ARCH SCALE PROFILE TIMEOUT LAB,$(ANYWHERE))
+  SIM_NO := $(filter-out PROFILE,$(NO_CELL)) SMP TIMING
+  SIM_MAY_simulate := A ARCH SCALE FEATURES CPUS PROFILE TIMEOUT LAB
+  SIM_MAY_advise   := $(filter-out FEATURES,$(SIM_MAY_simulate))
+  $(foreach g,simulate advise,$(call refuse,$(g),$(SIM_NO) PROFILE_OUT $(if $(filter advise,$(g)),FEATURES),$(SIM_MAY_$(g)),$(ANYWHERE))$(call refuse,$(g),T,$(SIM_MAY_$(g)),command))
   ifneq ($(MODELLED),)
-    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE BALANCE,$(NO_CELL)) SMP TIMING SCHED_YIELDS SELFTEST,$(ANYWHERE))$(call set-of,PROFILE_OUT,command)
+    SIM_NOT := $(call set-of,$(filter-out TICK_PHASE,$(SIM_NO)),$(ANYWHERE))$(call set-of,PROFILE_OUT T,command)
     ifneq ($(SIM_NOT),)
-      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are A ARCH SCALE FEATURES BALANCE PROFILE TICK_PHASE TIMEOUT LAB)
+      $(error $(SIM_NOT): not of make $(firstword $(MODELLED)) CPUS=$(CPUS), which boots nothing; allowed are TICK_PHASE $(SIM_MAY_simulate))
     endif
     $(tick-phase)
     ifneq ($(and $(filter %.perfetto-trace,$(OUT)),$(findstring $(comma),$(CPUS))),)
@@ -57,7 +57,7 @@ ifneq ($(strip $(SIM_GOALS)),)
     $(error A=$(A): no app there; allowed is one of: $(notdir $(SIM_APPS)))
   endif
   $(call one-of,ARCH,$(ARCHES))
-  $(call each-of,FEATURES,$(POLICIES))
+  $(call each-of,FEATURES,$(POLICIES) $(SHARING))
   $(call scale,SCALE)
   ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))$(findstring $(comma)$(comma),$(comma)$(CPUS)$(comma))),)
     $(error CPUS=$(CPUS): allowed are numbers from 1 to 64, with commas)
@@ -66,10 +66,13 @@ ifneq ($(strip $(SIM_GOALS)),)
     $(error CPUS=$(CPUS): advice is of one number of CPUs; allowed is one from 1 to 64)
   endif
   $(call number,TIMEOUT)
+  SIM_SHARING := $(sort $(filter $(SHARING),$(FEATURE_LIST)))
   ifneq ($(filter simulate,$(MAKECMDGOALS))$(MODELLED),)
-    $(call one-of,BALANCE,n y)
-    ifeq ($(BALANCE)-$(filter-out 1,$(subst $(comma), ,$(CPUS))),n-)
-      $(error BALANCE=n CPUS=$(CPUS): one CPU has nobody to share with; allowed is a list with 2 or more in it)
+    ifneq ($(word 2,$(SIM_SHARING)),)
+      $(error FEATURES=$(FEATURES): CPUs share the work or do not; allowed is one of: $(SHARING))
+    endif
+    ifeq ($(SIM_SHARING)-$(filter-out 1,$(subst $(comma), ,$(CPUS))),unbalanced-)
+      $(error FEATURES=$(FEATURES) CPUS=$(CPUS): one CPU has no other to share with; allowed is a list with 2 or more in it)
     endif
   endif
   ifeq ($(SIM_CHECK)-$(filter 1,$(subst $(comma), ,$(CPUS))),--check-)
@@ -84,15 +87,18 @@ endif
 
 SIM_NAME = target/recordings/$(subst /,-,$(patsubst apps/%,%,$(A)))-$(ARCH)$(SCALED)
 SIM_FILES = $(if $(PROFILE),$(call quoted,$(PROFILE)),$(SIM_NAME).pbg --cooperative $(SIM_NAME)-coop.pbg)
+# Simulated are the policies of FEATURES, or all.
+SIM_POLICIES = $(if $(POLICY),--policy '$(subst $(space),$(comma),$(POLICY))')
+SIM_BALANCE = $(if $(filter unbalanced,$(SIM_SHARING)),--balance n)
 # The same cells on QEMU, at as many phases of the tick.
 SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $(ARCH) \
-    $(call given,FEATURES,--policy) $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout))
+    $(SIM_POLICIES) $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout))
 # What an image is made of.
 SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results modules -name '*.rs' -o -name Cargo.toml) \
     Cargo.toml Cargo.lock Makefile $(wildcard scripts/*)
 
 # The policies of trace, with or without CPUS=.
-SIM_TRACED = $(subst $(subst ,, ),$(comma),$(strip $(TRACE_POLICIES)))
+SIM_TRACED = $(subst $(space),$(comma),$(strip $(TRACE_POLICIES)))
 # The recordings, if they are needed and none is given.
 SIM_MADE = $(if $(HELPED)$(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 # The consoles of the boots that recorded; each has a replay, too.
@@ -101,13 +107,13 @@ SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NA
 .PHONY: simulate advise
 $(MODELLED): $(SIM_MADE)
 	$(Q)$(SCHEDLAB) trace $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
-	    --cpus $(CPUS) --policy $(SIM_TRACED) $(call given,BALANCE,--balance) $(call given,TICK_PHASE,--tick-phase) \
+	    --cpus $(CPUS) --policy $(SIM_TRACED) $(SIM_BALANCE) $(call given,TICK_PHASE,--tick-phase) \
 	    $(if $(call with-rows,$(A)),--metered)) --out target/trace $(LAB)
 
 simulate: $(SIM_MADE)
 	$(if $(SIM_CHECK),$(Q)$(SIM_MATRIX) >&2)
 	$(Q)$(SCHEDLAB) simulate $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
-	    $(call given,CPUS,--cpus) $(call given,FEATURES,--policy) $(call given,BALANCE,--balance) \
+	    $(call given,CPUS,--cpus) $(SIM_POLICIES) $(SIM_BALANCE) \
 	    $(if $(call with-rows,$(A)),--metered)) $(patsubst --check,--check target/lab$(SCALED),$(LAB))
 
 advise: $(SIM_MADE)
@@ -118,7 +124,7 @@ advise: $(SIM_MADE)
 SIM_RUN = A=$(A) ARCH=$(ARCH) $(if $(call with-rows,$(A)),SCALE=$(SCALE)) TIMEOUT=$(TIMEOUT)
 # $(call record,POLICY): one boot, whose console is kept
 record = @mkdir -p $(@D) && echo 'make: recording $(notdir $(A)) under $(1): $@' >&2 && \
-    { env -u MAKEFLAGS -u MAKEOVERRIDES -u TICK_PHASE $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \
+    { env -u MAKEFLAGS -u MAKEOVERRIDES -u TICK_PHASE -u T $(MAKE) --no-print-directory run $(SIM_RUN) FEATURES=$(1) \
         PROFILE_OUT=$@.new >$@.log 2>&1 || \
       { tail -n 20 $@.log >&2; exit 1; }; } && mv $@.new $@
 

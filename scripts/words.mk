@@ -26,6 +26,7 @@ up-to = $(call number,$(1))$(if $(shell test $($(1)) -le $(2) 2>/dev/null && ech
 # $(call each-of,NAME,ALLOWED): allows one or more of them, with commas or blanks between
 each-of = $(foreach w,$(firstword $(filter-out $(2),$(subst $(comma), ,$($(1))))),$(error $(1)=$($(1)): $(call meant,$(w),$(2))allowed are, as a list with commas: $(2)))
 comma := ,
+space := $(subst ,, )
 # $(call list-of,NAME,ALLOWED): the same, with commas only, and not empty if it is given
 list-of = $(if $(call is-given,$(1)),$(if $(filter-out 1,$(words $($(1))))$(findstring $(comma)$(comma),$(comma)$($(1))$(comma)),$(error $(1)=$($(1)): no names with commas between; allowed are, as a list with commas: $(2))))$(call each-of,$(1),$(2))
 # $(call is-given,NAME): not empty if the user has set it
@@ -46,8 +47,8 @@ endif
 
 # The one list of variables. A program that calls make within a make must not hand on its
 # caller's variables, and asks for the list: make -s lab-variables.
-VARIABLES := A ARCH FEATURES SMP BALANCE LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE \
-    TRACE PROFILE PROFILE_OUT PBG_PROFILE PBG_BASE BLK DISK CPUS V T PORT LAB SELFTEST SCHED_YIELDS
+VARIABLES := A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE \
+    PROFILE PROFILE_OUT PBG_BASE BLK DISK CPUS V T PORT LAB
 # Goals that begin with lab- are for programs.
 GOALS := help setup new build run serve record matrix compare simulate advise profile trace cost docs \
     stale test check soak interleavings lost-wakes sanitize mutants clean \

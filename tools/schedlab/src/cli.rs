@@ -1,6 +1,9 @@
 //! The command line.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{
+    num::{NonZeroU64, NonZeroUsize},
+    path::PathBuf,
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sched_sim::policies::Sharing;
@@ -132,6 +135,9 @@ pub struct MatrixArgs {
     /// Boot each cell at K phases of the timer tick, evenly over it; K is 1 to 64
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub phases: u16,
+    /// Yields of each task of the app yield [default: 100000]
+    #[arg(long, value_name = "N")]
+    pub yields: Option<NonZeroU64>,
     /// Only shard K of N, for N machines with another K each; as 2/8
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     pub shard: Option<String>,
@@ -141,7 +147,7 @@ pub struct MatrixArgs {
     /// Say what would be run, and stop
     #[arg(long)]
     pub dry_run: bool,
-    /// Where results go [default: target/lab, and -scaleN, -smpN, -real after it]
+    /// Where results go [default: target/lab, and -scaleN, -smpN, -real, -yieldsN after it]
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 }
@@ -344,7 +350,7 @@ pub struct AdviseArgs {
 
 #[derive(Args, Debug)]
 pub struct CompareArgs {
-    /// A folder of results [default: target/lab, and -scaleN, -smpN, -real after it]
+    /// A folder of results [default: target/lab, and -scaleN, -smpN, -real, -yieldsN after it]
     #[arg(value_name = "A")]
     pub first: Option<PathBuf>,
     /// A second one: say which figures differ, and by how much

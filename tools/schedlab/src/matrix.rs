@@ -6,7 +6,7 @@ mod progress;
 mod run;
 mod shard;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::{
     Verdict,
@@ -25,19 +25,26 @@ use shard::Shard;
 pub fn matrix(tree: &TreeArgs, args: &MatrixArgs) -> Result<Verdict> {
     let shard: Option<Shard> = args.shard.as_deref().map(str::parse).transpose()?;
     let project = Project::find(tree)?;
-    let setting = Setting::new(&args.boot.setting);
+    let setting = Setting::new(&args.boot.setting).with_yields(args.yields);
     setting.check()?;
     let tick_phases = setting.tick_phases(args.phases)?;
     let results = args
         .results
         .clone()
         .unwrap_or_else(|| project.root.join("target").join(setting.folder()));
-    let setting = setting.for_folder(&results);
     let lists = project.lists()?;
     let mut cells: Vec<Cell> = lists
         .select(&args.boot.select, &args.app)?
         .cells()
         .collect();
+    if let (Some(yields), Some(cell)) =
+        (args.yields, cells.iter().find(|it| it.app.name != "yield"))
+    {
+        bail!(
+            "--yields {yields}: only the app yield has them, found {}; allowed is --app yield",
+            cell.app.name
+        );
+    }
     let part = shard.map(|shard| {
         let whole = cells.len();
         cells.retain(|cell| shard.has(cell));

@@ -1,6 +1,6 @@
 //! The setting that all cells of a matrix share, and its name.
 
-use std::{env, path::Path};
+use std::num::NonZeroU64;
 
 use anyhow::{Result, bail};
 use sched_tests_results::{RunLine, TickPhase};
@@ -10,19 +10,14 @@ use crate::{
     record::REAL,
 };
 
-/// The variable for the number of yields of the app `yield`, which is built into the image.
-const YIELDS: &str = "SCHED_YIELDS";
-/// The end of the name of the folder with such results, before the value.
-const YIELDS_FOLDER: &str = "-yields";
-
 /// Scale, CPUs and clock.
 #[derive(Clone, Debug)]
 pub struct Setting {
     scale: u64,
     smp: u32,
     timing: Timing,
-    /// The value of [`YIELDS`] in the environment, if the folder of results is named after it.
-    yields: Option<String>,
+    /// The yields of each task of the app `yield`, if they are not as many as usual.
+    yields: Option<NonZeroU64>,
 }
 
 impl Setting {
@@ -35,15 +30,9 @@ impl Setting {
         }
     }
 
-    /// Returns the setting of results in this folder.
-    pub fn for_folder(self, results: &Path) -> Self {
-        self.with_yields(env::var(YIELDS).ok(), results)
-    }
-
-    fn with_yields(mut self, value: Option<String>, results: &Path) -> Self {
-        let folder = results.file_name().unwrap_or_default().to_string_lossy();
-        self.yields = value.filter(|value| folder.ends_with(&format!("{YIELDS_FOLDER}{value}")));
-        self
+    /// Returns the same setting with this number of yields.
+    pub fn with_yields(self, yields: Option<NonZeroU64>) -> Self {
+        Self { yields, ..self }
     }
 
     /// Returns true if time is counted: two runs agree, and may run at the same time.
@@ -109,8 +98,7 @@ impl Setting {
             format!("SCALE={}", self.scale),
             format!("TIMING={}", self.timing()),
         ];
-        let yields = self.yields.iter();
-        variables.extend(yields.map(|value| format!("{YIELDS}={value}")));
+        variables.extend(self.yields.map(|yields| format!("T={yields}")));
         variables
     }
 
@@ -138,6 +126,9 @@ impl Setting {
             name += &format!("-smp{}", self.smp);
         } else if !self.is_exact() {
             name += "-real";
+        }
+        if let Some(yields) = self.yields {
+            name += &format!("-yields{yields}");
         }
         name
     }
@@ -205,20 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn number_of_yields_is_built_in_if_the_folder_says_so() {
-        for (folder, last) in [
-            ("target/lab-yields400000", "SCHED_YIELDS=400000"),
-            ("target/lab-scale10-yields400000", "SCHED_YIELDS=400000"),
-            ("target/lab", "TIMING=icount"),
-            ("target/lab-yields4000000", "TIMING=icount"),
-            ("target/lab-yields100000", "TIMING=icount"),
-            ("target/lab-yields400000/x86_64", "TIMING=icount"),
-            ("..", "TIMING=icount"),
-        ] {
-            let yields = Some("400000".to_owned());
-            let setting = setting(1, 1, None).with_yields(yields, Path::new(folder));
-            assert_eq!(setting.variables().pop().as_deref(), Some(last), "{folder}");
-        }
+    fn number_of_yields_is_in_the_variables_and_in_the_folder() {
+        let setting = setting(10, 1, None).with_yields(NonZeroU64::new(400_000));
+        assert_eq!(setting.folder(), "lab-scale10-yields400000");
+        assert_eq!(setting.not_default(), ["SCALE=10", "T=400000"]);
     }
 
     #[test]

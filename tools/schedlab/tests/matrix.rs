@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Ended, Lab, PROJECTS, assert_begins, assert_has, assert_lacks};
+use common::{Ended, Lab, PROJECTS, assert_begins, assert_has};
 
 const RR: &str = "--arch=x86_64 --app=realtime --policy=rr";
 
@@ -112,6 +112,8 @@ fn wrong_options_are_refused_in_one_line() {
         "--phases 0",
         "--phases 65",
         "--phases two",
+        "--yields 0",
+        "--yields 7",
     ] {
         lab.shows(&format!("matrix {arguments}"));
     }
@@ -138,12 +140,9 @@ fn environment_of_the_user_does_not_reach_the_cells() {
     for name in PROJECTS.iter().chain(&["SCALE", "MAKEFLAGS"]) {
         assert_eq!(value(name), None, "{name}");
     }
-    let origin = |folder: &str| lab.read(&format!("{folder}/x86_64/yield/sched_rr.cell.json"));
-    assert_lacks(origin("target/lab"), "SCHED_YIELDS");
-    // The folder is named after the number that is built in.
-    lab.good("matrix --app=yield --results @target/lab-yields77");
-    let origin = origin("target/lab-yields77");
-    assert_has(&origin, "TIMING=icount SCHED_YIELDS=77\"");
+    lab.good("matrix --app=yield --yields 77");
+    let origin = lab.read("target/lab-yields77/x86_64/yield/sched_rr.cell.json");
+    assert_has(&origin, "TIMING=icount T=77\"");
 }
 
 #[test]

@@ -492,7 +492,7 @@ fn batch_at_once(options: &str) -> Ended {
     ended
 }
 
-/// The figures are those from before CPUs could share the work: with `BALANCE=n`, of stock
+/// The figures are those from before CPUs could share the work: with `--balance n`, of stock
 /// policies, and on one CPU.
 #[test]
 fn cpus_that_share_nothing_play_as_axtask_does() {

@@ -32,7 +32,7 @@
 //! the whole switch under FIFO takes 181, 254 and 206. Measured by
 //!
 //! ```text
-//! SELFTEST=meter make A=apps/sched-tests/selftest FEATURES=sched_fifo run
+//! make run A=selftest T=meter FEATURES=sched_fifo
 //! ```
 //!
 //! **Order.** Only the CPU that runs a task writes its meter, with interrupts

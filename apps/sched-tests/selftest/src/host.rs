@@ -5,7 +5,7 @@ use sched_tests_common::platform;
 /// Says how to run it on a guest, and fails.
 pub fn main() {
     println!(
-        "selftest checks a guest: SELFTEST=tasks make A=apps/sched-tests/selftest FEATURES=sched_pbg run"
+        "selftest checks a guest: make run A=selftest T=tasks FEATURES=sched_pbg"
     );
     platform::finish(false);
 }

@@ -1,5 +1,5 @@
 //! Checks, on the guest, of what the scheduler tests rely on: one case per build,
-//! chosen by the environment variable `SELFTEST`.
+//! chosen by `make run A=selftest T=case`.
 //!
 //! | case | what it checks |
 //! |---|---|

@@ -13,7 +13,7 @@
 //! | phase | what runs |
 //! |---|---|
 //! | `before` | the policy before its CPUs are connected: as `axtask` has it |
-//! | `after` | the same when they are, and share the work: not with `BALANCE=n`, nor under stock policies |
+//! | `after` | the same when they are, and share the work: not with `FEATURES=unbalanced`, nor under stock policies |
 //!
 //! Both phases are of one boot. Between two wakes pass 1 to 11 ms, drawn at random, as else a
 //! wake came at the same place between two timer ticks as the one before. Meanwhile the waker

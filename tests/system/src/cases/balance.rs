@@ -69,8 +69,10 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
 
 /// Checks that the run ends at its timeout if the CPUs do not share the work.
 fn run_alone(context: &Context) -> Result<()> {
-    let call = context.make(format!("run A=hog ARCH={ANY_ARCH} FEATURES=sched_rr"));
-    expect_failure(call.args("SMP=4 BALANCE=n TIMEOUT=5"), "5 s")
+    let call = context.make(format!(
+        "run A=hog ARCH={ANY_ARCH} FEATURES=sched_rr,unbalanced"
+    ));
+    expect_failure(call.args("SMP=4 TIMEOUT=5"), "5 s")
 }
 
 /// Measures wakes before the CPUs are connected and after, in one boot. The times depend on the
@@ -107,14 +109,14 @@ fn measure_wakes(context: &Context) -> Result<()> {
 /// Compares the time for which CPUs are idle beside a ready task. Also checks the trace, whose
 /// reader refuses a task that is on two CPUs or runs without being ready.
 fn compare_idling(context: &Context) -> Result<()> {
-    let idle = |balance: &str| -> Result<f64> {
-        let call = context.make("trace A=realtime SMP=4 SCALE=10 FEATURES=sched_rr");
-        let table = call.args(balance).text()?;
+    let idle = |features: &str| -> Result<f64> {
+        let call = context.make("trace A=realtime SMP=4 SCALE=10");
+        let table = call.args(format!("FEATURES={features}")).text()?;
         let line = table
             .lines()
             .find_map(|line| line.strip_prefix("A CPU was idle while a task was ready for "));
         let line = line.context("no line of idle CPUs")?;
-        context.say(format_args!("{balance} {line}"));
+        context.say(format_args!("{features} {line}"));
         ensure!(line.contains(" samples, one each 0.1 ms."), "{line}");
         let percent = line.split_once(" ms, ").context("no percentage")?.1;
         let (percent, _) = percent.split_once(" %").context("no percentage")?;
@@ -135,7 +137,7 @@ fn compare_idling(context: &Context) -> Result<()> {
         }
         Ok(percent.parse()?)
     };
-    let (shared, alone) = (idle("BALANCE=y")?, idle("BALANCE=n")?);
+    let (shared, alone) = (idle("sched_rr")?, idle("sched_rr,unbalanced")?);
     // A tenth where the host has time for it; other cases may run at the moment.
     ensure!(
         shared < alone / 2.0,
@@ -157,14 +159,16 @@ fn compare_yields(context: &Context) -> Result<()> {
     for (policy, most) in COUNTED {
         // Returns the cost in each phase.
         let yields = |more: &str| -> Result<Vec<f64>> {
-            let call = context.make(format!("run A=cost ARCH={ANY_ARCH} FEATURES={policy},smp"));
-            let found = results(call.args(more))?;
+            let call = context.make(format!(
+                "run A=cost ARCH={ANY_ARCH} FEATURES={policy},smp{more}"
+            ));
+            let found = results(call)?;
             let of_four = found.costs.iter().filter(|cost| cost.tasks == 4);
             of_four
                 .map(|cost| cost.instructions_per_yield.context("no instructions"))
                 .collect()
         };
-        let (alone, shares) = (yields("")?, yields("BALANCE=y")?);
+        let (alone, shares) = (yields("")?, yields(",balanced")?);
         ensure!(
             alone.len() == most.len() && shares.len() == most.len() && alone != shares,
             "{policy}: {} phases, not all the same: {alone:?}, {shares:?}",

@@ -31,7 +31,7 @@ fn refuse_other_time(context: &Context) -> Result<()> {
     };
     let build = |timing| {
         let call = context.make("-n run A=realtime FEATURES=sched_pbg SCALE=100");
-        call.args(format!("PBG_PROFILE={profile}")).args(timing)
+        call.args(format!("PROFILE={profile}")).args(timing)
     };
     let real = "TIMING=real TIMEOUT=60";
     boot("").text()?;

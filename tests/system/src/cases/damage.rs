@@ -124,7 +124,7 @@ fn damage_image(context: &Context) -> Result<()> {
     fs::write(&bad, &bad_bytes)?;
     let with = |goal: &str, profile: &str| {
         let call = context.make(format!("{goal} A=realtime FEATURES=sched_pbg SCALE=100"));
-        call.args(format!("PBG_PROFILE={profile}"))
+        call.args(format!("PROFILE={profile}"))
     };
     with("-n build", &bad).failure()?;
     with("build", good).text()?;

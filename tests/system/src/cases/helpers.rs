@@ -20,7 +20,7 @@ pub fn pbg<'a>(context: &'a Context, app: &str) -> Call<'a> {
 /// Prepares a goal of make with the app that misbehaves on request.
 pub fn selftest<'a>(context: &'a Context, goal: &str, case: &str) -> Call<'a> {
     let call = context.make(format!("{goal} A=selftest"));
-    call.env("SELFTEST", case)
+    call.args(format!("T={case}"))
 }
 
 /// Returns the result lines of a call, which must succeed.

@@ -32,9 +32,9 @@ const GOALS: &str = "help setup new build run serve record matrix compare simula
                      trace cost docs stale test check soak interleavings lost-wakes sanitize \
                      mutants clean";
 
-const VARIABLES: &str = "A ARCH FEATURES SMP BALANCE CPUS PROFILE LOG MODE MEM SCALE TIMING ACCEL \
-                         QEMU_ARGS V TIMEOUT TICK_PHASE TRACE PROFILE_OUT PBG_PROFILE PBG_BASE BLK \
-                         DISK T PORT LAB SELFTEST SCHED_YIELDS";
+const VARIABLES: &str = "A ARCH FEATURES SMP CPUS PROFILE LOG MODE MEM SCALE TIMING ACCEL \
+                         QEMU_ARGS V TIMEOUT TICK_PHASE TRACE PROFILE_OUT PBG_BASE BLK DISK T PORT \
+                         LAB";
 
 /// The help works whatever the variables say. One screen of 80 columns has every goal and
 /// policy; the pages of the goals have every variable.
@@ -63,6 +63,9 @@ fn help(context: &Context) -> Result<()> {
         all += &page;
     }
     let variables: BTreeSet<_> = VARIABLES.split_whitespace().collect();
+    for (what, names) in [("goals", goals.len()), ("variables", variables.len())] {
+        ensure!(names <= 24, "expected at most 24 {what}, found {names}");
+    }
     let known = context.project.variables.iter().map(String::as_str);
     ensure!(
         variables == known.collect(),

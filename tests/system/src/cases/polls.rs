@@ -56,7 +56,7 @@ pub fn cases() -> Vec<Case<'static>> {
 
 fn run_poller(context: &Context, program: &str, expected: &Expected) -> Result<()> {
     let call = pbg(context, "selftest");
-    let said = call.env("SELFTEST", format!("poll-{program}")).text()?;
+    let said = call.args(format!("T=poll-{program}")).text()?;
     let results = Results::of(&said)?;
     results.passed("measure replay")?;
     let measured = results.phase("measure")?.avg_turnaround_ns;

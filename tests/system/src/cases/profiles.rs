@@ -41,12 +41,12 @@ fn built_in<'a>(arch: &'a str, app: &'a str, scale: u64, percent: u64) -> Case<'
         ensure!(
             last.starts_with(&format!("profile: {profile}, "))
                 && last.contains(" tasks, ")
-                && last.ends_with(&format!(" PBG_PROFILE={profile}")),
+                && last.ends_with(&format!(" PROFILE={profile}")),
             "expected how to replay it, found `{last}`"
         );
         Results::of(&said)?.followed("boot")?;
         // The environment counts like the command line.
-        let results = results(boot().env("PBG_PROFILE", &profile))?;
+        let results = results(boot().env("PROFILE", &profile))?;
         results.passed("replay")?;
         results.followed("image")?;
         let replay = results.phase("replay")?;
@@ -112,10 +112,10 @@ fn save_plain(context: &Context) -> Result<()> {
     let last = last_line(&said);
     ensure!(
         last.starts_with(&format!("profile: {profile}, 4 tasks, "))
-            && last.ends_with(&format!("make profile PBG_PROFILE={profile}")),
+            && last.ends_with(&format!("make profile PROFILE={profile}")),
         "expected how to look at it, found `{last}`"
     );
-    let shown = context.make(format!("profile PBG_PROFILE={profile}"));
+    let shown = context.make(format!("profile PROFILE={profile}"));
     let shown = shown.text()?;
     for text in [
         "plain (",

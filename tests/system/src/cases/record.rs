@@ -29,7 +29,7 @@ fn record(context: &Context, with: &str) -> Result<()> {
     );
     let results = Results::of(&said)?;
     results.passed("run")?;
-    let shown = context.make(format!("profile PBG_PROFILE={profile}"));
+    let shown = context.make(format!("profile PROFILE={profile}"));
     let shown = shown.text()?;
     for task in &results.tasks {
         let name = &*task.task;

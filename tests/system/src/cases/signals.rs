@@ -70,8 +70,9 @@ fn stop_guest(context: &Context, signal: Signal, is_group: bool) -> Result<()> {
     // Interrupts are ignored where the tests run in the background, but not here.
     let call = context.program("env").args("--default-signal=INT make");
     let mut make = call
-        .args(format!("lab-boot A=selftest QEMU_ARGS='-name {mark}'"))
-        .env("SELFTEST", "hang")
+        .args(format!(
+            "lab-boot A=selftest T=hang QEMU_ARGS='-name {mark}'"
+        ))
         .start(&out)?;
     let has_booted = || console(&out).lines().any(|line| line.starts_with("smp = "));
     wait_for(Duration::from_secs(90), || {

@@ -69,15 +69,14 @@ impl Printed<'_> {
 }
 
 /// The variables that change an image or its boot.
-pub const PROJECTS: [&str; 10] = [
+pub const PROJECTS: [&str; 9] = [
     "BLK",
     "DISK",
     "LOG",
     "PBG_BASE",
-    "PBG_PROFILE",
+    "PROFILE",
     "QEMU_ARGS",
-    "SCHED_YIELDS",
-    "SELFTEST",
+    "T",
     "TICK_PHASE",
     "TRACE",
 ];

@@ -60,7 +60,7 @@ pub fn main() {
         None => {
             let known: Vec<_> = CASES.iter().map(|(case, _)| *case).collect();
             println!(
-                "SELFTEST={CHOICE}: no such case, choose one of {}\n",
+                "T={CHOICE}: no such case, choose one of {}\n",
                 known.join(" ")
             );
             verdict(false);
