@@ -56,10 +56,13 @@ APPS := $(patsubst %/src/main.rs,%,$(wildcard apps/*/*/src/main.rs))
 
 # With CPUS= trace boots nothing: simulate.mk.
 MODELLED := $(if $(call is-given,CPUS),$(filter trace,$(MAKECMDGOALS)))
-BOOTED := $(filter-out $(MODELLED),build lab-sources lab-boot run serve record trace)
+BOOTS  := build lab-sources lab-boot run serve record
+BOOTED := $(BOOTS) $(filter-out $(MODELLED),trace)
+
+SEARCHES := interleavings lost-wakes sanitize
 
 # A=realtime is short for the folder of that name; messages name the folder.
-ifneq ($(filter build lab-sources lab-boot run serve record trace,$(MAKECMDGOALS)),)
+ifneq ($(filter $(BOOTS) trace,$(MAKECMDGOALS)),)
   ifeq ($(words $(A))-$(wildcard $(A)/Cargo.toml)-$(words $(filter %/$(A),$(APPS))),1--1)
     override A := $(filter %/$(A),$(APPS))
   endif
@@ -89,7 +92,7 @@ endif
 # setup.sh writes where the tools are, and workspace.sh which workspace has all apps. Make reads
 # these files, and restarts by itself when one has changed. A dry run (make -n) installs nothing.
 # A missing file is created empty: otherwise make complains of it when setup refuses.
-ifneq ($(filter build lab-sources lab-boot run serve record test check soak interleavings lost-wakes sanitize mutants,$(MAKECMDGOALS)),)
+ifneq ($(filter $(BOOTS) test check soak $(SEARCHES) mutants,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif
@@ -101,7 +104,7 @@ target/workspace.mk: target/toolchain.mk FORCE
 
 Q := $(if $(filter 0,$(V)),@)
 
-.PHONY: help setup new build lab-sources lab-boot run serve test check interleavings lost-wakes sanitize mutants clean FORCE
+.PHONY: help setup new build lab-sources lab-boot run serve test check $(SEARCHES) mutants clean FORCE
 FORCE:
 
 help:
@@ -159,14 +162,8 @@ check:
 	$(Q)$(HOST_ENV) scripts/doc.sh
 	$(Q)$(HOST_ENV) scripts/audit.sh || test $$? = 2
 
-interleavings:
-	$(Q)$(HOST_ENV) scripts/interleavings.sh
-
-lost-wakes:
-	$(Q)$(HOST_ENV) scripts/lost-wakes.sh
-
-sanitize:
-	$(Q)$(HOST_ENV) scripts/sanitize.sh
+$(SEARCHES):
+	$(Q)$(HOST_ENV) scripts/search.sh $@
 
 mutants:
 	$(Q)$(HOST_ENV) scripts/mutants.sh $(LAB) $(call quoted,$(T))

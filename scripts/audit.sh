@@ -38,15 +38,12 @@ audit() { # audit LOCK: packs what depends on all of it
     fi
     echo "audit: $1: $(grep -c '^d[0-9]* = ' "$at/Cargo.toml") dependencies, none yanked"
 }
-audit Cargo.lock
-audit modules/axsched-ext/fuzz/Cargo.lock
-audit examples/pace/Cargo.lock
+readonly LOCKS=(Cargo.lock modules/axsched-ext/fuzz/Cargo.lock examples/pace/Cargo.lock)
+for lock in "${LOCKS[@]}"; do audit "$lock"; done
 
 # The advisories are not in the registry but in a repository of their own.
 if command -v cargo-audit >/dev/null; then
-    "$CARGO" audit
-    "$CARGO" audit --file modules/axsched-ext/fuzz/Cargo.lock
-    "$CARGO" audit --file examples/pace/Cargo.lock
+    for lock in "${LOCKS[@]}"; do "$CARGO" audit --file "$lock"; done
 else
     echo 'audit: not asked for security advisories: cargo install --locked cargo-audit'
 fi

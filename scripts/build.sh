@@ -25,7 +25,7 @@ flags+=" -C link-arg=-no-pie -C link-arg=-znostart-stop-gc${LINKER:+ -C linker=$
 unset CARGO_ENCODED_RUSTFLAGS
 # An app asks whether these are set, and an empty one is.
 for name in SELFTEST SCHED_YIELDS; do [[ -n ${!name} ]] || unset "$name"; done
-# What cargo builds for the host (build scripts, macros) is half of a first build
+# Build scripts and macros, which cargo builds for the host, are half of a first build
 # and much the same in every folder: begin with a copy of one in which no make is
 # building. Cargo checks each piece.
 if [[ ! -d $KERNEL_DIR/$AX_MODE ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Refuses a profile that is of no use to the guest it is to be built into. Called by make
+# Refuses a profile that does not fit the guest that make builds it into. Called by make
 # (scripts/kernel.mk).
 # In:  $1 the file, as it was typed, and the guest: $2 app $3 ARCH $4 SCALE $5 TIMING
 #      environment: PBG_TOOL, the command that builds what reads profiles and runs it, or

@@ -1,6 +1,6 @@
 # Refuses wrong variables in one line, before anything is installed or built.
 # In:  every variable of `make help`; KVM_DEVICE from the environment, for a test;
-#      APPS; the lists of features.mk; one-of, number, scale, one-counter, tick-phase, meant (words.mk)
+#      APPS; the lists of features.mk; one-of, number, scale, one-counter, tick-phase, profile-file, meant (words.mk)
 # Out: nothing, or an error that says what was given and what is allowed
 
 # $(call path,NAME): refuses all but one file, whose name means nothing to make, the shell or QEMU
@@ -68,13 +68,7 @@ endif
 ifneq ($(strip $(PROFILE)),)
   $(call path,PROFILE)
   $(call no-folder,PROFILE)
-  ifeq ($(wildcard $(PROFILE)),)
-    $(error PROFILE=$(PROFILE): no such file; allowed is one that make run FEATURES=sched_pbg has saved)
-  endif
-  # A path that is not a file may never end.
-  ifeq ($(shell test -f '$(PROFILE)' -a -r '$(PROFILE)' && echo y),)
-    $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make run FEATURES=sched_pbg has saved)
-  endif
+  $(profile-file)
   ifeq ($(filter $(PBG_POLICIES),$(POLICY)),)
     $(error PROFILE=$(PROFILE) FEATURES=$(FEATURES): a profile is for PBG; allowed are $(addprefix FEATURES=,$(PBG_POLICIES)))
   endif

@@ -18,7 +18,7 @@
 #      lab-tools for schedlab: the versions that results depend on
 #      lab-variables  for programs that call make and must not hand on their caller's variables:
 #                the names of make's variables
-#      HELPED    not empty if only the options are to be listed
+#      HELPED    not empty if the goal only lists its options
 #      OUT       the file or folder after --out in LAB=
 
 LAB    ?=
@@ -90,9 +90,9 @@ cells = $(call list-of,ARCH,$(ARCHES))$(call list-of,FEATURES,$(1))$(call scale,
 
 # $(call with-rows,APPS): those that print result lines, through sched-tests-common
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
-# What no lab need be asked.
+# The apps with rows in tables.
 LAB_APPS = $(filter-out %/selftest %/cost %/coop-cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
-# Nor what has no row to fill.
+# The apps without result lines, which a row needs.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
 ifneq ($(filter-out $(MODELLED),$(filter matrix compare trace,$(MAKECMDGOALS))),)
   LAB_PLAIN := $(strip $(foreach a,$(subst $(comma), ,$(A)),$(filter $(a:%/=%) %/$(a:%/=%),$(NO_ROWS))))

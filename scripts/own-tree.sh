@@ -39,7 +39,7 @@ begun=false
 [[ ! -e axconfig.toml ]] || begun=true
 failed() { # failed BLOCK
     cat ../said
-    # What cargo says if it is the network.
+    # The words of cargo for a network that fails.
     if grep -qE 'failed to (download|get|fetch|query)|download of .* failed|network|resolve host' ../said; then
         fail "the crates registry cannot be reached, and a lock file cannot be made without it (${1#../})"
     fi

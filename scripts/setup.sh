@@ -44,7 +44,7 @@ say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# --- What is here -----------------------------------------------------------
+# --- The programs of this machine --------------------------------------------
 
 version_ok() { # a version >= MIN_RUST
     [[ -n $1 ]] && printf '%s\n' "$MIN_RUST" "$1" | sort -V -C
@@ -79,20 +79,14 @@ find_build_std() {
     done
     return 1
 }
-find_linker() { # build-std only: prebuilt brings its own
+first_of() { # COMMANDS: prints where the first is that is there
     local c
-    for c in ld.lld $(newest ld.lld) "$(rustup_bin gcc-ld/ld.lld)"; do
-        if [[ -n $c ]] && has "$c"; then linker=$(command -v "$c"); return; fi
-    done
+    for c; do if [[ -n $c ]] && command -v "$c"; then return; fi; done
     return 1
 }
-find_objcopy() {
-    local c
-    for c in llvm-objcopy $(newest llvm-objcopy) rust-objcopy "$(rustup_bin rust-objcopy)"; do
-        if [[ -n $c ]] && has "$c"; then objcopy=$(command -v "$c"); return; fi
-    done
-    return 1
-}
+# build-std only: prebuilt brings its own
+find_linker() { linker=$(first_of ld.lld $(newest ld.lld) "$(rustup_bin gcc-ld/ld.lld)"); }
+find_objcopy() { objcopy=$(first_of llvm-objcopy $(newest llvm-objcopy) rust-objcopy "$(rustup_bin rust-objcopy)"); }
 rustup_bin() { # a tool inside the toolchain on PATH
     if has rustc; then compgen -G "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/*/bin/$1" | head -1 || true; fi
 }
@@ -154,7 +148,7 @@ look() {
     else host_rustc=$rustc host_cargo=$cargo; fi
 }
 
-# --- What apt calls it ------------------------------------------------------
+# --- Their packages in apt ---------------------------------------------------
 
 candidate() { # the version apt would install, without its epoch; or nothing
     apt-cache policy "$1" 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { sub(/^[0-9]+:/, "", $2); print $2 }'
@@ -251,7 +245,7 @@ if [[ ${#missing[@]} != 0 ]]; then
     [[ ${#missing[@]} == 0 ]] || advise "$(list)"
 fi
 
-# What no distribution packages; cargo's own settings may be given before.
+# No distribution packages these. Cargo's own settings may stand before the call.
 cargo_install() { # NAME VERSION
     say "will run: cargo install $1@$2 (into $TOOLS)"
     RUSTC=$host_rustc CARGO_TARGET_DIR=$TOOLS/build "$host_cargo" install --quiet --locked \

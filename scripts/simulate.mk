@@ -50,11 +50,8 @@ ifneq ($(strip $(SIM_GOALS)),)
   ifneq ($(filter $(A),$(SIM_REFUSED)),)
     $(error A=$(notdir $(A)): its tasks do as much as they are let, so a recording says nothing of another policy; allowed are: $(notdir $(SIM_APPS)))
   endif
-  ifeq ($(filter 1,$(words $(A)))$(wildcard $(A)/Cargo.toml),1)
+  ifneq ($(words $(A)) $(wildcard $(A)/Cargo.toml),1 $(A)/Cargo.toml)
     $(error A=$(A): no app there; $(call meant,$(notdir $(A)),$(notdir $(SIM_APPS)))allowed is one of: $(notdir $(SIM_APPS)))
-  endif
-  ifneq ($(words $(A)),1)
-    $(error A=$(A): no app there; allowed is one of: $(notdir $(SIM_APPS)))
   endif
   $(call one-of,ARCH,$(ARCHES))
   $(call each-of,FEATURES,$(POLICIES) $(SHARING))
@@ -79,9 +76,7 @@ ifneq ($(strip $(SIM_GOALS)),)
     $(error LAB=--check CPUS=$(CPUS): QEMU has figures of one CPU; allowed is a list with 1 in it)
   endif
   ifneq ($(PROFILE),)
-    ifeq ($(shell test -f $(call quoted,$(PROFILE)) -a -r $(call quoted,$(PROFILE)) && echo y),)
-      $(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make record or make run FEATURES=sched_pbg has saved)
-    endif
+    $(profile-file)
   endif
 endif
 
@@ -93,7 +88,7 @@ SIM_BALANCE = $(if $(filter unbalanced,$(SIM_SHARING)),--balance n)
 # The same cells on QEMU, at as many phases of the tick.
 SIM_MATRIX = $(SCHEDLAB) matrix --phases 8 $(strip --app $(notdir $(A)) --arch $(ARCH) \
     $(SIM_POLICIES) $(call given,SCALE,--scale) $(call given,TIMEOUT,--timeout))
-# What an image is made of.
+# The files from which an image is made.
 SIM_SOURCES = $(shell find $(A) apps/sched-tests/common apps/sched-tests/results modules -name '*.rs' -o -name Cargo.toml) \
     Cargo.toml Cargo.lock Makefile $(wildcard scripts/*)
 

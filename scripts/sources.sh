@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints what a program was built from: the files of this tree that cargo's dep-info names, and
-# the manifest of each package among them. What cargo made itself is in target/, and left out.
+# the manifest of each package among them. Files that cargo made itself are in target/, and left out.
 # Called by scripts/build.sh.
 # In:  $1 the dep-info: `<program>: <file> <file> ...`, each an absolute path
 # Out: paths from the project's root, one on each line, sorted

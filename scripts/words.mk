@@ -5,8 +5,8 @@
 #      $(call meant,WORD,ALLOWED)  a part of such an error: the word that was probably meant
 #      $(call quoted,TEXT)         TEXT as one word of the shell
 #      $(call one-of,NAME,ALLOWED), $(call each-of,NAME,ALLOWED), $(call list-of,NAME,ALLOWED),
-#      $(call number,NAME), $(call up-to,NAME,MOST),
-#      $(call scale,NAME), $(one-counter), $(tick-phase)  refuse invalid values
+#      $(call number,NAME), $(call up-to,NAME,MOST), $(call scale,NAME),
+#      $(one-counter), $(tick-phase), $(profile-file)  refuse invalid values
 #      $(call digits-left,TEXT), $(call is-given,NAME)
 
 quoted = '$(subst ','\'',$(1))'
@@ -37,8 +37,11 @@ scale = $(call up-to,$(1),1000000000)
 # does not even boot with several.
 one-counter = $(if $(filter icount,$(TIMING)),$(if $(filter-out 1,$(SMP)),$(error TIMING=icount SMP=$(SMP): instruction counting is for one CPU; allowed are SMP=1 or TIMING=real)))
 
-# $(tick-phase) refuses a TICK_PHASE that is not a phase of the tick, for images and simulations.
-tick-phase = $(if $(filter y,$(if $(filter 1,$(words $(TICK_PHASE))$(call digits-left,$(TICK_PHASE))),$(shell [[ '$(TICK_PHASE)' =~ ^(0|[1-9][0-9]?[0-9]?)$$ ]] && echo y))),,$(error TICK_PHASE=$(TICK_PHASE): allowed is a whole number from 0 to 999))
+# For images and simulations.
+tick-phase = $(if $(filter-out 1,$(words $(TICK_PHASE)))$(filter-out $(shell seq 0 999),$(TICK_PHASE)),$(error TICK_PHASE=$(TICK_PHASE): allowed is a whole number from 0 to 999))
+
+# A path that is not a file may never end.
+profile-file = $(if $(shell test -f $(call quoted,$(PROFILE)) -a -r $(call quoted,$(PROFILE)) && echo y),,$(error PROFILE=$(PROFILE): no file that can be read; allowed is one that make record or make run FEATURES=sched_pbg has saved))
 
 # Make treats a name with a blank as two names, and its errors do not say so.
 ifneq ($(words $(CURDIR)),1)
