@@ -59,6 +59,7 @@ MODELLED := $(if $(call is-given,CPUS),$(filter trace,$(MAKECMDGOALS)))
 BOOTS  := build lab-sources lab-boot run serve record
 BOOTED := $(BOOTS) $(filter-out $(MODELLED),trace)
 
+LABS     := matrix compare simulate advise profile trace cost docs stale lab-tools
 SEARCHES := interleavings lost-wakes sanitize
 
 # A=realtime is short for the folder of that name; messages name the folder.
@@ -92,7 +93,7 @@ endif
 # setup.sh writes where the tools are, and workspace.sh which workspace has all apps. Make reads
 # these files, and restarts by itself when one has changed. A dry run (make -n) installs nothing.
 # A missing file is created empty: otherwise make complains of it when setup refuses.
-ifneq ($(filter $(BOOTS) test check soak $(SEARCHES) mutants,$(MAKECMDGOALS)),)
+ifneq ($(filter $(BOOTS) $(LABS) test check soak $(SEARCHES) mutants,$(MAKECMDGOALS)),)
   $(if $(wildcard target/workspace.mk),,$(shell mkdir -p target && : >target/workspace.mk))
   include $(FOUND)
 endif

@@ -5,7 +5,7 @@
 #      LAB    options of schedlab's cost, coop-cost or connections
 #      ARCH FEATURES, if given, as lists with commas; SMP SCALE TIMING TIMEOUT
 #      MEM    connections: the memory that threads run out of [default: 48M]
-#      SCHEDLAB given refuse cells HELPED (lab.mk); FOUND; GUNGRAUN_RUNNER (FOUND) of host
+#      SCHEDLAB given refuse cells HELPED (lab.mk); GUNGRAUN_RUNNER (FOUND) of host
 # Out: COST_OF  the chosen one
 #      cost     cost         target/cost/*.txt (result lines), table.md, cost.csv; or the verdict of
 #                            the gate (LAB=--gate)
@@ -31,7 +31,6 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
   $(call refuse,cost,$(filter-out $(COST_MAY),$(NO_CELL) PROFILE_OUT ARCH SMP SCALE TIMING TIMEOUT LAB),A $(COST_MAY),$(ANYWHERE))
   # Without preemption PBG is the same scheduler.
   $(call cells,$(if $(filter host,$(COST_OF)),$(filter-out %_coop,$(POLICIES)),$(POLICIES)) $(if $(filter connections,$(COST_OF)),$(SHARING)))
-  include $(FOUND)
 endif
 
 COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout) \

@@ -1,6 +1,6 @@
 # The matrix of policies, apps and architectures, and its comparison, by tools/schedlab. It knows none
 # of them and calls back into make.
-# In:  POLICIES (features.mk); APPS; FOUND WHERE
+# In:  POLICIES (features.mk); APPS; WHERE
 #      LAB   the goal's own options, such as --phases 8, --repeat 10 and --shard 2/8 of matrix;
 #            LAB=--help lists them
 #      A ARCH FEATURES SMP SCALE TIMING TIMEOUT, if given: the selected part of the matrix;
@@ -55,10 +55,6 @@ POLICY_FILES = modules/sched-policies/src/$(1).rs modules/$(1)/src/lib.rs
 # for a matrix: it is about one app.
 ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 
-ifneq ($(filter matrix compare simulate advise profile trace docs stale lab-tools,$(MAKECMDGOALS)),)
-  include $(FOUND)
-endif
-
 # $(call given,NAME,OPTION): the option, if the user gave the variable.
 given = $(if $(call is-given,$(1)),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
@@ -103,13 +99,6 @@ endif
 ifneq ($(filter matrix compare,$(MAKECMDGOALS)),)
   $(call list-of,A,$(LAB_APPS) $(notdir $(LAB_APPS)))
   $(call cells,$(POLICIES))
-endif
-ifneq ($(filter-out $(MODELLED),$(filter trace,$(MAKECMDGOALS))),)
-  ifeq ($(filter $(A:%/=%) %/$(A:%/=%),$(APPS))$(wildcard $(A)/Cargo.toml),)
-    $(error A=$(A): no app there; $(call meant,$(notdir $(A:%/=%)),$(notdir $(APPS)))allowed is one of: $(APPS))
-  endif
-  $(call one-of,ARCH,$(ARCHES))
-  $(call each-of,FEATURES,$(POLICIES) $(UPSTREAM_FEATURES) $(SHARING))
 endif
 
 .PHONY: matrix compare profile trace docs stale lab-list lab-tools lab-variables

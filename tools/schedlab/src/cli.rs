@@ -350,7 +350,7 @@ pub struct AdviseArgs {
 
 #[derive(Args, Debug)]
 pub struct CompareArgs {
-    /// A folder of results [default: target/lab, and -scaleN, -smpN, -real, -yieldsN after it]
+    /// A folder of results [default: target/lab, and -scaleN, -smpN, -real after it]
     #[arg(value_name = "A")]
     pub first: Option<PathBuf>,
     /// A second one: say which figures differ, and by how much
