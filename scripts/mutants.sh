@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 unset CARGO_TARGET_DIR # a folder for each copy of the tree
 readonly VERSION=27.1.0 TOOLS=target/tools OUT=target/mutants.out STATE=target/mutants
 readonly LISTED=scripts/mutants-survivors.txt
-readonly KERNEL=(sched-core sched-policies sched-smp pbg-profile pbg-record pbg) COROUTINES=modules/axcoop/src
+readonly KERNEL=(sched-core sched-policies sched-smp pbg-profile pbg-record pbg) COROUTINES=modules/coop/axcoop/src
 
 minutes=60 again=false
 while [[ ${1:-} == -* ]]; do

@@ -33,7 +33,7 @@ mkdir -p target
 exec 9>"$OUT.lock" # several makes may be here at once
 flock 9
 # The inputs of the answer; file times say little.
-inputs=$(cksum Cargo.lock Cargo.toml apps/*/*/Cargo.toml modules/*/Cargo.toml tools/*/Cargo.toml tests/*/Cargo.toml; echo "${CI:-}")
+inputs=$(cksum Cargo.lock Cargo.toml apps/*/*/Cargo.toml modules/*/Cargo.toml modules/coop/*/Cargo.toml tools/*/Cargo.toml tests/*/Cargo.toml; echo "${CI:-}")
 workspace=$(sed -n 's/^WORKSPACE := //p' "$OUT" 2>/dev/null || true)
 if [[ -n $workspace && -f $workspace/Cargo.lock && $inputs == "$(cat "$SEEN" 2>/dev/null)" ]]; then exit 0; fi
 

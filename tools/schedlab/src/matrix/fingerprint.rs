@@ -109,7 +109,9 @@ impl Fingerprints {
 
 /// Returns true if a file can reach an image: tests and the like cannot.
 fn is_built(path: &Path) -> bool {
-    let folder = path.iter().nth(2).and_then(|folder| folder.to_str());
+    // The coroutines are a folder of crates.
+    let depth = if path.starts_with("modules/coop") { 3 } else { 2 };
+    let folder = path.iter().nth(depth).and_then(|folder| folder.to_str());
     let is_left_out = folder.is_some_and(|folder| NOT_BUILT.contains(&folder));
     path != Path::new(NOT_CALLED) && !(path.starts_with("modules") && is_left_out)
 }
@@ -156,6 +158,8 @@ mod tests {
             ("target/x", [false, false], false),
             ("apps/a/main.rs.bak", [false, false], false),
             ("modules/m/tests/x.rs", [false, false], false),
+            ("modules/coop/m/tests/x.rs", [false, false], false),
+            ("modules/coop/m/src/x.rs", [true, true], true),
             ("modules/m/benches/x.rs", [false, false], false),
             ("scripts/clippy.sh", [false, false], false),
         ] {
