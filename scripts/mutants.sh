@@ -49,7 +49,7 @@ fi
 readarray -t of_all < <(find "${KERNEL[@]/#/modules/}" -path '*/src/*' -name '*.rs' ! -name 'tests*' ! -path '*/tests/*' |
     grep -vE '/src/(base|clock|fair|lib|samples|simulated|interleavings)\.rs$' | sort | sed 's/^/--file=/')
 # The files of axcoop that serve a domain have the most states.
-of_all+=("--file=$COROUTINES/"{domain,worker}.rs)
+of_all+=("--file=$COROUTINES/"{domain,run/worker}.rs)
 args=(mutants "${KERNEL[@]/#/--package=}" --package axcoop --profile mutants --output target --no-shuffle
     --minimum-test-timeout 15 --colors never)
 if [[ -n ${1:-} ]]; then args+=(--re "$1"); fi

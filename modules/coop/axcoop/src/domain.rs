@@ -1,5 +1,5 @@
 //! One program's executor: its parts, the lookup by its number, and how coroutines come to its queues.
-//! [`worker`](crate::worker) says what a worker does with them.
+//! [`worker`](crate::run::worker) says what a worker does with them.
 
 use core::cell::UnsafeCell;
 use core::future::Future;
@@ -11,21 +11,21 @@ use core::sync::atomic::{AtomicBool as Flag, AtomicPtr as Pointer, AtomicUsize a
 
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 
-use crate::block::{self, Does, Header, SIZES};
-use crate::books::Books;
-use crate::cid::Cid;
+use crate::atomics::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::error::{CpuError, DomainError, SpawnError};
-use crate::inbox::{Inbox, Notes};
-use crate::kernel::{Attendant, Kernel, MAX_WORKERS};
 use crate::lock::Lock;
-use crate::polling::Polling;
-use crate::ready::Ready;
-use crate::spares::Spares;
+use crate::run::inbox::{Inbox, Notes};
+use crate::run::kernel::{Attendant, Kernel, MAX_WORKERS};
+use crate::run::polling::Polling;
+use crate::run::ready::Ready;
+use crate::run::turn::Turn;
 use crate::state::Woken;
-use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::table::{Directory, NoSlot};
-use crate::timers::Timers;
-use crate::turn::Turn;
+use crate::task::block::{self, Does, Header, SIZES};
+use crate::task::books::Books;
+use crate::task::cid::Cid;
+use crate::task::spares::Spares;
+use crate::task::table::{Directory, NoSlot};
+use crate::time::timers::Timers;
 
 /// One program's coroutines, and the workers that run them.
 ///
@@ -39,7 +39,7 @@ pub struct Domain {
     pub(crate) own: [Bits; PRIORITIES + 1],
     /// Coroutines that were woken from outside.
     pub(crate) inbox: Inbox,
-    /// Workers that are parked or about to park (bit mask): WAIT in [`worker`](crate::worker).
+    /// Workers that are parked or about to park (bit mask): WAIT in [`worker`](crate::run::worker).
     pub(crate) sleepers: AtomicU32,
     /// Changes with every change of the workers requested.
     pub(crate) epoch: AtomicU32,
@@ -57,7 +57,7 @@ pub struct Domain {
     coroutines: Counter,
     pub(crate) directory: Directory,
     pub(crate) books: Lock<Books>,
-    /// The system's clock has ticked, and so will tick again: KEEP in [`spares`](crate::spares).
+    /// The system's clock has ticked, and so will tick again: KEEP in [`spares`](crate::task::spares).
     has_ticks: Flag,
     /// The books may keep memory, which the next tick has to look at.
     keeps: Flag,
@@ -314,7 +314,7 @@ impl Domain {
         }
     }
 
-    /// KEEP in [`spares`](crate::spares): frees what the books have kept since the last tick.
+    /// KEEP in [`spares`](crate::task::spares): frees what the books have kept since the last tick.
     #[cold]
     fn trims_at_tick(&self) {
         // Before the lock is taken: a block kept under the lock sets the flag there, and one kept later sets it
@@ -325,7 +325,7 @@ impl Domain {
         });
     }
 
-    /// KEEP in [`spares`](crate::spares): returns true if kept blocks may stay until the next tick, which is told of
+    /// KEEP in [`spares`](crate::task::spares): returns true if kept blocks may stay until the next tick, which is told of
     /// them. If not, the caller frees them. Called with the lock of the books.
     #[must_use]
     pub(crate) fn leaves_it_to_the_tick(&self) -> bool {
@@ -336,7 +336,7 @@ impl Domain {
         has_ticks
     }
 
-    /// Makes the domain look at its timers (CLOCK in [`budget`](crate::budget)).
+    /// Makes the domain look at its timers (CLOCK in [`budget`](crate::run::budget)).
     pub(crate) fn looks_at_clock(&self) {
         self.timers.looks_at_clock(self.kernel);
     }
@@ -441,7 +441,7 @@ impl Domain {
         }
     }
 
-    /// Rule 4 of [`worker`](crate::worker): returns the right to change the queues and the spare blocks, if the
+    /// Rule 4 of [`worker`](crate::run::worker): returns the right to change the queues and the spare blocks, if the
     /// caller is the worker that keeps the token, outside an interrupt.
     #[inline]
     pub(crate) fn alone_here(&'static self) -> Option<Alone> {
@@ -619,7 +619,7 @@ impl Alone {
         }
     }
 
-    /// Rule 4 of [`worker`](crate::worker): returns true if a coroutine of this level may be queued at once.
+    /// Rule 4 of [`worker`](crate::run::worker): returns true if a coroutine of this level may be queued at once.
     #[inline]
     fn may_queue_at_once(self, level: usize) -> bool {
         // SAFETY: the worker calls, and has stored its address.

@@ -5,8 +5,8 @@ use core::fmt;
 
 use axcoop_summary::DomainId;
 
-use crate::cid::Cid;
-use crate::kernel::MAX_WORKERS;
+use crate::run::kernel::MAX_WORKERS;
+use crate::task::cid::Cid;
 
 /// The coroutine of this [`Cid`] has ended. The name is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

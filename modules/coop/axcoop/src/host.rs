@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use axcoop_summary::{DOMAINS, DomainId};
 
-use crate::kernel::{Kernel, MAX_WORKERS, NoWorker};
+use crate::run::kernel::{Kernel, MAX_WORKERS, NoWorker};
 
 /// The host's threads as workers.
 pub struct Host {
@@ -69,7 +69,7 @@ unsafe impl Kernel for Host {
         let name = format!("axcoop {}.{number}", domain.index());
         let thread = thread::Builder::new()
             .name(name)
-            .spawn(move || crate::worker::serve(domain, number));
+            .spawn(move || crate::run::worker::serve(domain, number));
         thread.map(drop).map_err(|_| NoWorker)
     }
 

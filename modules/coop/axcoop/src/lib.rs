@@ -28,19 +28,26 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `domain` | a program's executor, and how coroutines come to its queues |
 //! | `state` | the state machine of a coroutine, drawn and numbered |
+//! | **`task`** | **a coroutine** |
 //! | `block`, `lent` | its memory: head, future, output, priority |
+//! | `table`, `spares`, `books` | the coroutines of a domain, and their names: [`Cid`] |
+//! | `waker`, `named` | references to coroutines by a waker or a name |
+//! | `spawn` | its begin |
+//! | **`run`** | **running coroutines** |
 //! | `inbox`, `ready` | woken coroutines that are not queued yet; the ready queues |
-//! | `table`, `spares`, `books`, `lock` | the coroutines of a domain, and their names: [`Cid`] |
-//! | `waker`, `named`, `loan` | references to coroutines by a waker or a name, and priority inheritance |
 //! | `worker`, `polling`, `turn` | the loop of a worker, and the queue token with which several share a domain |
 //! | `run_until` | a thread that is its domain's worker while it waits |
-//! | `budget` | the number of awaits of one poll that can be ready |
+//! | `budget`, `yielding` | the number of awaits of one poll that can be ready; [`yield_now`] |
+//! | `kernel` | the interface to the system: [`Kernel`], [`Attendant`] |
+//! | **`time`** | **waiting for a time** |
 //! | `wheel`, `timers` | the timers, and which worker looks at the clock |
+//! | `sleep`, `timeout`, `interval` | [`sleep`], [`timeout()`], [`interval()`] |
+//! | **`sync`** | **waiting for each other** |
 //! | `waiters`, `gate` | wait queues for a lock, room or messages |
-//! | [`Domain`], `spawn`, [`JoinHandle`], [`Loan`], [`yield_now`] | the calls of a program |
-//! | [`sleep`], [`timeout()`], [`interval()`], [`Mutex`], [`Semaphore`], [`channel`] | what a coroutine can await |
-//! | [`Kernel`], [`Attendant`] | the interface to the system |
+//! | `mutex`, `semaphore`, `channel` | [`Mutex`], [`Semaphore`], [`channel`] |
+//! | `join`, `loan` | [`JoinHandle`], and priority inheritance: [`Loan`] |
 //! | [`host`] | feature `std`: the host as a system |
 //!
 //! # Guarantees
@@ -61,74 +68,44 @@
 
 extern crate alloc;
 
-mod block;
-mod books;
-mod budget;
-#[cfg(not(loom))]
-pub mod channel;
-mod cid;
+mod atomics;
 mod domain;
 mod error;
-#[cfg(not(loom))]
-mod gate;
 #[cfg(feature = "std")]
 pub mod host;
-mod inbox;
 #[cfg(all(test, loom))]
 mod interleavings;
-mod interval;
-mod join;
-mod kernel;
-mod lent;
-mod loan;
 mod lock;
-#[cfg(not(loom))]
-mod mutex;
-mod named;
-mod panics;
-mod polling;
-mod ready;
-mod run_until;
-#[cfg(not(loom))]
-mod semaphore;
-mod sleep;
-mod spares;
-mod spawn;
+mod run;
 mod state;
 mod sync;
-mod table;
+mod task;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod timeout;
-mod timers;
-mod turn;
-#[cfg(not(loom))]
-mod waiters;
-mod waker;
-mod wheel;
-mod worker;
-mod yielding;
+mod time;
 
 #[cfg(not(loom))]
 pub use axcoop_summary::SUMMARY;
 pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority, Summary};
-pub use block::POLL_BUDGET;
-pub use budget::within_budget;
-pub use cid::{Cid, MAX_COROUTINES};
 pub use domain::{Domain, assert_may_block};
 pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
-pub use interval::{Interval, interval};
-pub use join::JoinHandle;
-pub use kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
-pub use loan::{Loan, lend};
+pub use run::budget::within_budget;
+pub use run::kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
+pub use run::run_until::RunError;
+pub use run::worker::{Served, Server, serve};
+pub use run::yielding::{YieldNow, yield_now};
 #[cfg(not(loom))]
-pub use mutex::{Locking, Mutex, MutexGuard};
-pub use named::{cancel, current, current_priority, priority, set_priority, wake};
-pub use run_until::RunError;
+pub use sync::channel;
+pub use sync::join::JoinHandle;
+pub use sync::loan::{Loan, lend};
 #[cfg(not(loom))]
-pub use semaphore::{Acquiring, Semaphore, SemaphorePermit};
-pub use sleep::{Sleep, now, sleep, sleep_until};
-pub use timeout::{Elapsed, Timeout, timeout, timeout_at};
-pub use timers::GRANULE_NANOS;
-pub use worker::{Served, Server, serve};
-pub use yielding::{YieldNow, yield_now};
+pub use sync::mutex::{Locking, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub use sync::semaphore::{Acquiring, Semaphore, SemaphorePermit};
+pub use task::block::POLL_BUDGET;
+pub use task::cid::{Cid, MAX_COROUTINES};
+pub use task::named::{cancel, current, current_priority, priority, set_priority, wake};
+pub use time::interval::{Interval, interval};
+pub use time::sleep::{Sleep, now, sleep, sleep_until};
+pub use time::timeout::{Elapsed, Timeout, timeout, timeout_at};
+pub use time::timers::GRANULE_NANOS;

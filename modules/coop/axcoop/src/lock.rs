@@ -2,8 +2,8 @@
 
 use core::cell::UnsafeCell;
 
-use crate::kernel::Kernel;
-use crate::sync::{AtomicU32, Ordering, spin_loop};
+use crate::atomics::{AtomicU32, Ordering, spin_loop};
+use crate::run::kernel::Kernel;
 
 /// A value that one CPU has at a time, with its interrupts off. So an interrupt may take the lock, too, and no CPU
 /// waits for a preempted task.

@@ -34,7 +34,7 @@
 //!
 //! By rules 1 and 6 exactly one party queues it, so a coroutine is never in two queues.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::atomics::{AtomicU32, Ordering};
 
 /// A wake has come since the last poll began, or the coroutine has never been polled.
 const WOKEN: u32 = 1;

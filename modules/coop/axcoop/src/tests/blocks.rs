@@ -9,8 +9,8 @@ use std::sync::Mutex;
 
 use super::fixture::{leaked, output, ran, spawn, yields};
 use super::machine::{run, with_domain};
-use crate::table::USED_UP;
-use crate::waker::Ref;
+use crate::task::table::USED_UP;
+use crate::task::waker::Ref;
 use crate::{
     Cid, Domain, DomainError, Ended, Priority, Stale, cancel, current, lend, priority,
     set_priority, wake, yield_now,
@@ -301,7 +301,7 @@ fn coroutine_takes_128_bytes_at_most_beside_its_future() {
     fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
         drop(of);
         // The bytes that an allocator with a header of 16 and multiples of 32 takes, and the slot.
-        let block = (crate::block::does::<F>().layout.size() + 16).next_multiple_of(32);
+        let block = (crate::task::block::does::<F>().layout.size() + 16).next_multiple_of(32);
         block + 16 - size_of::<F>()
     }
     assert!(overhead(|| async {}) <= 128);

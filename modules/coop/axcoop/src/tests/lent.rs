@@ -3,7 +3,7 @@
 use axcoop_summary::Priority;
 use proptest::prelude::*;
 
-use crate::lent::Lent;
+use crate::task::lent::Lent;
 
 #[test]
 fn at_least_253_loans_of_one_priority_count() {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use axcoop_summary::{DomainId, Summary};
 
 use crate::domain::Domain;
-use crate::kernel::{Kernel, MAX_WORKERS, NoWorker};
+use crate::run::kernel::{Kernel, MAX_WORKERS, NoWorker};
 
 std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };

@@ -11,4 +11,6 @@ mod model;
 mod polls;
 mod state;
 mod table;
+mod waiters;
+mod wheel;
 mod workers;

@@ -218,7 +218,7 @@ fn panic_ends_its_coroutine_alone() {
     });
 }
 
-/// Rules 1 to 3 of [`loan`](crate::loan).
+/// Rules 1 to 3 of [`loan`](crate::sync::loan).
 #[test]
 fn awaiter_lends_its_priority_along_a_chain() {
     with_domain(|domain, _| {
@@ -274,7 +274,7 @@ fn handle_in_a_combinator_lends_the_priority_of_its_coroutine() {
 fn coroutine_that_ends_during_a_change_of_priority_leaves_nothing_behind() {
     with_domain(|domain, machine| {
         let handle = spawn(domain, 4, async {});
-        let header = crate::named::find(handle.cid()).unwrap();
+        let header = crate::task::named::find(handle.cid()).unwrap();
         // SAFETY: BOOKS: called with the lock.
         let is_listed = domain.notes_change(&header, |header| unsafe {
             header.set_base(Priority::FIRST)

@@ -1,4 +1,4 @@
-//! The rules of [`table`](crate::table).
+//! The rules of [`table`](crate::task::table).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use proptest::prelude::*;
 
 use super::machine::Machine;
-use crate::table::{Directory, NoSlot, Table, USED_UP};
+use crate::task::table::{Directory, NoSlot, Table, USED_UP};
 
 /// A block, of which only the address matters.
 fn block(n: usize) -> *const () {

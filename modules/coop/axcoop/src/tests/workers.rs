@@ -1,4 +1,4 @@
-//! How workers park, unpark each other and share the queue token: rules 4 and 5 of [`worker`](crate::worker).
+//! How workers park, unpark each other and share the queue token: rules 4 and 5 of [`worker`](crate::run::worker).
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;

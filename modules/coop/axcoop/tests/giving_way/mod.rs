@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 use std::vec::Vec;
-use std::{format, fs};
+use std::{format, fs, vec};
 
 use axcoop::{Domain, Ended, POLL_BUDGET, Priority, cancel, wake};
 
@@ -114,9 +114,17 @@ fn futures(sources: &Path) -> Vec<String> {
         rest[..end.unwrap_or(rest.len())].to_string()
     };
     let mut names = BTreeSet::new();
-    for file in fs::read_dir(sources).unwrap() {
-        let file = file.unwrap().path();
+    let mut open = vec![sources.to_path_buf()];
+    while let Some(file) = open.pop() {
+        if file.ends_with("tests") {
+            continue;
+        }
         if file.is_dir() {
+            open.extend(
+                fs::read_dir(&file)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
             continue;
         }
         for line in fs::read_to_string(&file).unwrap().lines() {

@@ -1,7 +1,7 @@
 //! The states with the order of steps of the seeds' executors: a waker checks that the coroutine is blocked, and the
 //! executor marks it blocked only after the poll. A wake between the two is lost.
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::atomics::{AtomicU32, Ordering};
 
 const IDLE: u32 = 0;
 const QUEUED: u32 = 1;

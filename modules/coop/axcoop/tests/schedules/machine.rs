@@ -13,7 +13,7 @@ use axcoop_summary::{DomainId, Summary};
 
 use super::explorer::{AtomicBool, Condvar, Mutex, Relaxed, block_on, thread, thread_local};
 use crate::domain::Domain;
-use crate::kernel::{Kernel, NoWorker};
+use crate::run::kernel::{Kernel, NoWorker};
 
 /// The number of the domains.
 pub const ID: DomainId = DomainId::new(0);
@@ -63,7 +63,7 @@ impl Machine {
 unsafe impl Kernel for Machine {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         if number < self.begin.load(Relaxed) {
-            let thread = thread::spawn(move || crate::worker::serve(domain, number));
+            let thread = thread::spawn(move || crate::run::worker::serve(domain, number));
             self.threads.lock().unwrap().push(thread);
         }
         Ok(())

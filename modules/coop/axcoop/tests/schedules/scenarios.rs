@@ -10,12 +10,12 @@ use shuttle::thread;
 
 use crate::domain::Domain;
 use crate::error::Ended;
-use crate::kernel::Attendant;
-use crate::loan::lend;
-use crate::join::JoinHandle;
+use crate::run::kernel::Attendant;
+use crate::sync::loan::lend;
+use crate::sync::join::JoinHandle;
 use crate::machine::{Event, Machine, OwnDomain};
-use crate::named;
-use crate::yielding::yield_now;
+use crate::task::named;
+use crate::run::yielding::yield_now;
 
 /// Runs a scenario with a domain of its own, which has to be empty afterwards.
 fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {

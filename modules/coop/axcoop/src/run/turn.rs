@@ -6,8 +6,8 @@
 //!    Another worker that wants it meanwhile spins.
 //! 3. A worker that finds the token kept has nothing to do until that changes, and is told of the change.
 
-use crate::kernel::Kernel;
-use crate::sync::{AtomicU32, Ordering, spin_loop};
+use crate::atomics::{AtomicU32, Ordering, spin_loop};
+use crate::run::kernel::Kernel;
 
 const FREE: u32 = 0;
 const SHORTLY: u32 = 1;

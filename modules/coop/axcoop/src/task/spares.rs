@@ -13,11 +13,11 @@ use core::cell::Cell;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use crate::block::{Header, SIZES};
+use crate::task::block::{Header, SIZES};
 
 const OF_ONE_SIZE: u8 = 16;
 
-/// Spare blocks (SPARE in [`block`](crate::block)). All operations are the owner's, one at a time, but reading the
+/// Spare blocks (SPARE in [`block`](crate::task::block)). All operations are the owner's, one at a time, but reading the
 /// count.
 pub(crate) struct Spares {
     /// The first block of each size class; `next` links them.

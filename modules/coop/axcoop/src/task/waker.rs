@@ -4,11 +4,11 @@ use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use core::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-use crate::block::{Header, Polled};
 use crate::domain::{self, Domain};
 use crate::state::Woken;
+use crate::task::block::{Header, Polled};
 
-/// A counted reference to a coroutine: REFERENCES in [`block`](crate::block).
+/// A counted reference to a coroutine: REFERENCES in [`block`](crate::task::block).
 pub(crate) struct Ref(NonNull<Header>);
 
 // SAFETY: all that it reaches is atomic, or under a protocol of `block`; spawning requires that futures and outputs

@@ -1,4 +1,4 @@
-//! The common part of a [`Mutex`](crate::Mutex), a [`Semaphore`](crate::Semaphore) and a [`channel`](crate::channel):
+//! The common part of a [`Mutex`](crate::Mutex), a [`Semaphore`](crate::Semaphore) and a [`channel`](crate::sync::channel):
 //! a state under a lock, permits in it, and futures that wait for permits.
 //!
 //! 1. The state is changed under its lock, for a short time, with interrupts off. So an interrupt may make every
@@ -16,11 +16,11 @@ use core::cell::Cell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use crate::budget::within_budget;
 use crate::domain;
 use crate::lock::Lock;
-use crate::waiters::{self, NoTicket, Node, Tickets, Turn};
-use crate::waker::Ref;
+use crate::run::budget::within_budget;
+use crate::sync::waiters::{self, NoTicket, Node, Tickets, Turn};
+use crate::task::waker::Ref;
 
 /// A state with permits.
 pub(crate) trait Gate {

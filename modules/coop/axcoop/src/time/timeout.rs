@@ -9,8 +9,8 @@ use core::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use crate::budget;
-use crate::sleep::{Sleep, sleep, sleep_until};
+use crate::run::budget;
+use crate::time::sleep::{Sleep, sleep, sleep_until};
 
 /// Waits for a future for this long, after which the output is [`Elapsed`]. A future that is ready at the end of the
 /// time counts. One that is late is dropped with the timeout.

@@ -6,8 +6,8 @@
 
 use core::ptr;
 
-use crate::block::Header;
-use crate::sync::{AtomicPtr, Ordering};
+use crate::atomics::{AtomicPtr, Ordering};
+use crate::task::block::Header;
 
 /// Notes for the worker, in the low bits of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]

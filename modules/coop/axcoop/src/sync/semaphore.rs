@@ -1,6 +1,6 @@
 //! A counting semaphore, of which an interrupt may release permits.
 //!
-//! 1. An acquisition waits until there are enough permits, in the order of [`waiters`](crate::waiters): the most
+//! 1. An acquisition waits until there are enough permits, in the order of [`waiters`](crate::sync::waiters): the most
 //!    urgent first, and in order of arrival within a priority. The first waiter is not overtaken by one that is no
 //!    more urgent and wants fewer permits.
 //! 2. A permit returns when it is dropped. [`Semaphore::release`] adds permits, and a
@@ -19,9 +19,9 @@ use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::domain;
-use crate::gate::{Gate, Later, Side, Wait, change, locked};
 use crate::lock::Lock;
-use crate::waiters::{self, Tickets};
+use crate::sync::gate::{Gate, Later, Side, Wait, change, locked};
+use crate::sync::waiters::{self, Tickets};
 
 /// A counting semaphore.
 ///

@@ -2,7 +2,7 @@
 //!
 //! 1. The head of a level came first; a new one becomes the last.
 //! 2. The bit of a level is set if and only if its ring is not empty.
-//! 3. All of it belongs to the holder of the domain's queue token (QUEUE in [`block`](crate::block)).
+//! 3. All of it belongs to the holder of the domain's queue token (QUEUE in [`block`](crate::task::block)).
 //! 4. Nothing here calls foreign code, and all of it is in cells. So the holder of the token may append a coroutine
 //!    at any point, as in a poll that wakes one.
 //!
@@ -14,7 +14,7 @@ use core::ptr;
 
 use axcoop_summary::PRIORITIES;
 
-use crate::block::{APART, Header};
+use crate::task::block::{APART, Header};
 
 /// The levels.
 pub(crate) struct Ready {

@@ -5,7 +5,7 @@
 //! 2. A future that finds the budget spent only wakes the coroutine and returns [`Poll::Pending`]. So the poll ends,
 //!    and the worker picks the most urgent coroutine.
 //! 3. CLOCK: the same future makes the domain look at its timers. So a sleeping coroutine, or a
-//!    [`timeout`](crate::timeout()) around that future, is late by one budget at most beside the granule.
+//!    [`timeout`](crate::time::timeout()) around that future, is late by one budget at most beside the granule.
 //! 4. A thread has no budget: the system preempts it.
 //!
 //! The idea is that of tokio's `coop`. The budget is in the head of the coroutine and not in its worker, because the
@@ -13,9 +13,9 @@
 
 use core::task::{Context, Poll, Waker};
 
-use crate::block::Header;
 use crate::domain;
-use crate::waker;
+use crate::task::block::Header;
+use crate::task::waker;
 
 /// Polls a future within the budget of the calling coroutine. It is for futures of other crates that may be ready at
 /// once again and again.

@@ -1,10 +1,10 @@
 //! A lock that a coroutine may hold while it awaits something.
 //!
-//! 1. One holder at a time has the value. Waiters are served in the order of [`waiters`](crate::waiters): the most
+//! 1. One holder at a time has the value. Waiters are served in the order of [`waiters`](crate::sync::waiters): the most
 //!    urgent first, and in order of arrival within a priority. The lock passes directly to the next waiter, so it is
 //!    not overtaken. If that waiter has gone, the lock passes on.
 //! 2. INHERITANCE: while there are waiters, the holder is lent the priority of the most urgent one
-//!    ([`loan`](crate::loan)). So a coroutine of a priority in between delays the urgent one no longer than the
+//!    ([`loan`](crate::sync::loan)). So a coroutine of a priority in between delays the urgent one no longer than the
 //!    holder has the lock.
 //! 3. A holder that waits for another lock, or for a coroutine, lends on what it has been lent: it is polled when
 //!    that changes, link by link.
@@ -13,7 +13,7 @@
 //!
 //! Priority inheritance: Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990. There is no protection
 //! from deadlock. Coroutines that wait for each other's locks keep what was lent to them while it lasts (CYCLE in
-//! [`loan`](crate::loan)).
+//! [`loan`](crate::sync::loan)).
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -25,13 +25,13 @@ use core::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::block::{APART, Header};
 use crate::domain;
-use crate::gate::{Gate, Later, Side, Wait, change};
-use crate::loan;
 use crate::lock::Lock;
-use crate::waiters::Tickets;
-use crate::waker::Ref;
+use crate::sync::gate::{Gate, Later, Side, Wait, change};
+use crate::sync::loan;
+use crate::sync::waiters::Tickets;
+use crate::task::block::{APART, Header};
+use crate::task::waker::Ref;
 
 /// A value that one coroutine, or thread, holds at a time, also while it awaits something.
 ///
@@ -188,7 +188,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Returns the value if it is not held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let who = domain::current_header();
-        let level = crate::waiters::level_of(who);
+        let level = crate::sync::waiters::level_of(who);
         let before = change(&self.state, |state| {
             state.tickets.take(1, level).map(|()| state.is_held_by(who))
         });

@@ -5,13 +5,13 @@ use core::marker::PhantomData;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker, ready};
 
-use crate::block::APART;
-use crate::budget;
-use crate::cid::Cid;
 use crate::domain::assert_may_block;
 use crate::error::Ended;
-use crate::loan;
-use crate::waker::{self, Ref};
+use crate::run::budget;
+use crate::sync::loan;
+use crate::task::block::APART;
+use crate::task::cid::Cid;
+use crate::task::waker::{self, Ref};
 
 /// The output of a coroutine. If the handle is dropped, the coroutine goes on.
 ///

@@ -5,7 +5,7 @@
 //!    if the first one was set while it was polling). So a timer is late by a granule at most, beside those polls and
 //!    the delay of [`Kernel::park`](crate::Kernel::park).
 //! 3. A worker parks until the next time at most, and not at all for a time that has come. Setting an earlier time
-//!    unparks a worker. WAIT in [`worker`](crate::worker) makes this safe: a worker sets its bit before it asks for
+//!    unparks a worker. WAIT in [`worker`](crate::run::worker) makes this safe: a worker sets its bit before it asks for
 //!    the next time, and a timer is set before the bits are read, both under the lock.
 //! 4. One [step](Wheel::step) at a time is made under the lock, with interrupts off. Wakers are called, cloned and
 //!    dropped outside.
@@ -19,9 +19,9 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 
-use crate::kernel::Kernel;
 use crate::lock::Lock;
-use crate::wheel::{Node, Step, Wheel};
+use crate::run::kernel::Kernel;
+use crate::time::wheel::{Node, Step, Wheel};
 
 /// The exponent of 2 of a granule in nanoseconds (rule 1).
 const GRANULE: u32 = 20;

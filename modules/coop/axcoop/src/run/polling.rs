@@ -3,7 +3,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::block::Header;
+use crate::task::block::Header;
 
 /// The coroutine that a worker polls.
 pub(crate) struct Polling {

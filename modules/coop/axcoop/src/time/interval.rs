@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::sleep::{after, now, sleep_until};
+use crate::time::sleep::{after, now, sleep_until};
 
 /// Returns a timer that comes each `period`, for the first time one period from now.
 ///

@@ -11,11 +11,11 @@
 //!   need no lock: each is a byte.
 //! - JOIN: the output, and the slot of the joiner's waker; see below.
 //! - REFERENCES: a coroutine exists while it is referred to by the domain (until it has ended), its join handle, a
-//!   waker or a loan ([`Ref`](crate::waker::Ref)). The last reference finds the body and the joiner's slot empty. It
+//!   waker or a loan ([`Ref`](crate::task::waker::Ref)). The last reference finds the body and the joiner's slot empty. It
 //!   frees memory and does nothing else, so it may be dropped in an interrupt.
-//! - SPARE: a block without references may be kept for another coroutine ([`Spares`](crate::spares)). It keeps its
+//! - SPARE: a block without references may be kept for another coroutine ([`Spares`](crate::task::spares)). It keeps its
 //!   slot, `state` and `refs`. These two are only changed atomically, because a lookup of a name may read the `refs`
-//!   of a block that another coroutine has by now (NAMES in [`books`](crate::books)). All else is written anew.
+//!   of a block that another coroutine has by now (NAMES in [`books`](crate::task::books)). All else is written anew.
 //!
 //! # JOIN
 //!
@@ -41,11 +41,12 @@ use core::task::{Context, Poll, Waker};
 
 use axcoop_summary::Priority;
 
-use crate::cid::Place;
+use crate::atomics::{AtomicU32, Ordering};
 use crate::error::Ended;
-use crate::lent::Lent;
 use crate::state::State;
-use crate::sync::{AtomicU32, Ordering};
+use crate::task::cid::Place;
+use crate::task::lent::Lent;
+use crate::task::panics;
 
 /// The slot has a waker.
 const JOINER: u32 = 1 << 31;
@@ -81,7 +82,7 @@ pub(crate) struct Header {
     place: Place,
     base: AtomicU8,
     effective: AtomicU8,
-    /// The rest of the budget of the current poll ([`budget`](crate::budget)). Only the worker that polls uses
+    /// The rest of the budget of the current poll ([`budget`](crate::run::budget)). Only the worker that polls uses
     /// it. It is atomic because safe code can poll a future with the waker of another coroutine.
     budget: AtomicU8,
     /// QUEUE: the level of its ready queue, or [`APART`].
@@ -187,22 +188,22 @@ impl<F: Future> Block<F> {
         // SAFETY: WORKER: it is the future, and this is the only reference. It stays where it is
         // until it is dropped.
         let future = unsafe { Pin::new_unchecked(&mut *(*body).future) };
-        match crate::panics::caught(|| future.poll(context)) {
+        match panics::caught(|| future.poll(context)) {
             Ok(Poll::Pending) => Polled::Pending,
             Ok(Poll::Ready(output)) => {
-                let drops = crate::panics::caught(|| {
+                let drops = panics::caught(|| {
                     // SAFETY: as above; it is not polled any more.
                     unsafe { ManuallyDrop::drop(&mut (*body).future) }
                 });
                 if drops.is_err() {
-                    let _ = crate::panics::caught(|| drop(output));
+                    let _ = panics::caught(|| drop(output));
                     return Polled::Panicked;
                 }
                 // SAFETY: the place is free, and large enough for either.
                 unsafe { (*body).output = ManuallyDrop::new(output) };
                 Polled::Ready
             }
-            Err(crate::panics::Panicked) => {
+            Err(panics::Panicked) => {
                 // SAFETY: as above.
                 unsafe { Self::drop_future(header) };
                 Polled::Panicked
@@ -215,7 +216,7 @@ impl<F: Future> Block<F> {
     unsafe fn drop_future(header: NonNull<Header>) {
         let body = Self::body(header);
         // A destructor that panics has printed its message; the future is gone.
-        let _ = crate::panics::caught(|| {
+        let _ = panics::caught(|| {
             // SAFETY: as promised.
             unsafe { ManuallyDrop::drop(&mut (*body).future) }
         });
@@ -225,7 +226,7 @@ impl<F: Future> Block<F> {
     /// The head of a `Block<F>` with an output, which is the caller's; it is not touched afterwards.
     unsafe fn drop_output(header: NonNull<Header>) {
         let body = Self::body(header);
-        let _ = crate::panics::caught(|| {
+        let _ = panics::caught(|| {
             // SAFETY: as promised.
             unsafe { ManuallyDrop::drop(&mut (*body).output) }
         });

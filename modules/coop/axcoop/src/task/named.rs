@@ -2,11 +2,11 @@
 
 use axcoop_summary::Priority;
 
-use crate::books::Books;
-use crate::cid::Cid;
 use crate::domain::{self, Domain};
 use crate::error::Stale;
-use crate::waker::{self, Ref};
+use crate::task::books::Books;
+use crate::task::cid::Cid;
+use crate::task::waker::{self, Ref};
 
 /// Returns the coroutine of this name.
 fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {

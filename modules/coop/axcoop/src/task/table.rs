@@ -1,10 +1,10 @@
 //! The table of coroutines: a slot of 16 bytes for each, by which a [`Cid`](crate::Cid) is looked up.
 //!
 //! 1. A slot that is used again has another generation, so a stale `Cid` finds nothing. The owner of the slot sets
-//!    the generation, which needs no lock: NAMES in [`books`](crate::books).
+//!    the generation, which needs no lock: NAMES in [`books`](crate::task::books).
 //! 2. A slot whose generations are used up is not used again.
 //! 3. Slots come in chunks of 256, which are allocated as needed and freed when they are empty. One empty chunk is
-//!    kept in reserve (KEEP in [`spares`](crate::spares)). A chunk that is allocated again begins with later
+//!    kept in reserve (KEEP in [`spares`](crate::task::spares)). A chunk that is allocated again begins with later
 //!    generations than it had, so rule 1 holds. The list of chunks is freed when there is no chunk; the next list
 //!    begins with later generations than all of them.
 //! 4. Taking and freeing a slot takes constant time, except for allocating a chunk and doubling the list.
@@ -14,8 +14,8 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::cid::MAX_COROUTINES;
-use crate::kernel::Kernel;
+use crate::run::kernel::Kernel;
+use crate::task::cid::MAX_COROUTINES;
 
 const SLOTS: usize = 256;
 const CHUNKS: usize = MAX_COROUTINES / SLOTS;

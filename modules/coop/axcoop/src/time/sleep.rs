@@ -6,10 +6,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 
-use crate::budget;
 use crate::domain::{self, Domain};
-use crate::timers::IsFirst;
-use crate::wheel::Node;
+use crate::run::budget;
+use crate::time::timers::IsFirst;
+use crate::time::wheel::Node;
 
 /// Waits for this long: at least, and at most [`GRANULE_NANOS`](crate::GRANULE_NANOS) longer, beside the time that
 /// the worker is busy.

@@ -12,12 +12,12 @@
 
 use axcoop_summary::{PRIORITIES, Priority};
 
-use crate::block::{APART, Header};
-use crate::cid::Cid;
 use crate::domain;
 use crate::error::Stale;
-use crate::named;
-use crate::waker::{self, Ref};
+use crate::task::block::{APART, Header};
+use crate::task::cid::Cid;
+use crate::task::named;
+use crate::task::waker::{self, Ref};
 
 /// A priority that is lent to a coroutine until the loan is dropped.
 #[must_use = "a loan lasts until it is dropped"]

@@ -19,18 +19,18 @@ use core::ptr::NonNull;
 
 use axcoop_summary::DomainId;
 
-use crate::block::{self, Does, Header, SIZES};
-use crate::cid::{Cid, Place};
-use crate::kernel::{Attendant, Kernel};
-use crate::spares::Spares;
-use crate::table::{Directory, END, NoSlot, Table, UNLISTED, USED_UP};
+use crate::run::kernel::{Attendant, Kernel};
+use crate::task::block::{self, Does, Header, SIZES};
+use crate::task::cid::{Cid, Place};
+use crate::task::spares::Spares;
+use crate::task::table::{Directory, END, NoSlot, Table, UNLISTED, USED_UP};
 
 pub(crate) struct Books {
     /// The domain's number leads to it. If not, it has neither workers nor blocks.
     pub(crate) is_open: bool,
     table: Table,
     /// The first and the last slot in the list of changed priorities, linked by
-    /// [`Slot::link`](crate::table::Slot::link).
+    /// [`Slot::link`](crate::task::table::Slot::link).
     moved: u32,
     last_moved: u32,
     /// Spare blocks, none of which is in that list.

@@ -58,9 +58,9 @@ use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::domain;
-use crate::gate::{Gate, Later, Side, Wait, change, locked};
 use crate::lock::Lock;
-use crate::waiters::{self, NoTicket, Tickets};
+use crate::sync::gate::{Gate, Later, Side, Wait, change, locked};
+use crate::sync::waiters::{self, NoTicket, Tickets};
 
 /// Makes a channel with room for this many messages.
 ///

@@ -14,7 +14,7 @@ use axcoop_summary::Priority;
 
 use crate::domain::{Domain, assert_may_block};
 use crate::error::{Ended, SpawnError};
-use crate::worker::serve;
+use crate::run::worker::serve;
 
 /// The only worker that there is during [`Domain::run_until`].
 const NUMBER: usize = 0;

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::waker;
+use crate::task::waker;
 
 /// Lets all other ready coroutines run that are at least as urgent.
 #[inline]

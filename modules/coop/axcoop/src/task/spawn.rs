@@ -4,11 +4,11 @@ use core::future::Future;
 
 use axcoop_summary::Priority;
 
-use crate::block;
 use crate::domain::{Domain, Spare};
 use crate::error::SpawnError;
-use crate::join::JoinHandle;
-use crate::waker::Ref;
+use crate::sync::join::JoinHandle;
+use crate::task::block;
+use crate::task::waker::Ref;
 
 impl Domain {
     /// Spawns a coroutine, which is ready at once. Its worker makes its first poll, never the caller.

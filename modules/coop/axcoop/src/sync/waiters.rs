@@ -13,7 +13,7 @@
 //!    before stay granted.
 //! 6. A thread waits at [`Priority::DEFAULT`].
 //!
-//! WAITERS: all of a node is under the lock of its tickets ([`gate`](crate::gate)). Nothing is allocated: the node is
+//! WAITERS: all of a node is under the lock of its tickets ([`gate`](crate::sync::gate)). Nothing is allocated: the node is
 //! in the future that waits, which does not move.
 
 use core::cell::Cell;
@@ -23,8 +23,8 @@ use core::task::Waker;
 
 use axcoop_summary::{PRIORITIES, Priority};
 
-use crate::block::Header;
-use crate::waker::Ref;
+use crate::task::block::Header;
+use crate::task::waker::Ref;
 
 /// The state of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,120 +254,19 @@ pub(crate) fn level_of(who: Option<&Header>) -> usize {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use std::pin::Pin;
-
-    use super::*;
-
-    impl Tickets {
-        pub(crate) fn assert_valid(&self) {
-            for (level, &head) in self.heads.iter().enumerate() {
-                assert_eq!(!head.is_null(), self.some >> level & 1 != 0);
-                let mut at = head;
+impl Tickets {
+    pub(crate) fn assert_valid(&self) {
+        for (level, &head) in self.heads.iter().enumerate() {
+            assert_eq!(!head.is_null(), self.some >> level & 1 != 0);
+            let mut at = head;
+            // SAFETY: as in `grants`.
+            while let Some(node) = unsafe { at.as_ref() } {
+                assert_eq!((node.level(), node.turn()), (level, Turn::Waits));
                 // SAFETY: as in `grants`.
-                while let Some(node) = unsafe { at.as_ref() } {
-                    assert_eq!((node.level(), node.turn()), (level, Turn::Waits));
-                    // SAFETY: as in `grants`.
-                    assert!(ptr::eq(unsafe { &*node.next.get() }.prev.get(), node));
-                    at = node.next.get();
-                    if ptr::eq(at, head) {
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Numbers that are the same in each run (xorshift64).
-    fn random(state: &mut u64, below: u64) -> u64 {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        *state % below
-    }
-
-    /// Compares with a vector in the order of rule 2: no permit is lost or doubled, and each goes to the first
-    /// waiter.
-    #[test]
-    fn rules_1_to_5_tickets_go_as_in_a_sorted_list() {
-        const N: usize = 40;
-        let mut state = 0x5eed_5eed_5eed;
-        for _ in 0..200 {
-            let nodes: Pin<Box<[Node]>> =
-                Box::into_pin((0..N).map(|n| Node::new(1 + n % 3)).collect());
-            let wants = |n: usize| 1 + n % 3;
-            let mut tickets = Tickets::new(3);
-            // Waiters by level and arrival, and the permits that are granted and taken.
-            let mut waits: Vec<(usize, usize, usize)> = Vec::new();
-            let (mut arrivals, mut held, mut given, mut taken) = (0, 0, 3, 0);
-            let mut granted: Vec<usize> = Vec::new();
-            for turn in 0..400 {
-                let n = random(&mut state, N as u64) as usize;
-                let level = random(&mut state, 8) as usize;
-                arrivals += 1;
-                let node = &nodes[n];
-                match (random(&mut state, 6), node.turn()) {
-                    (0..3, Turn::Apart) => match tickets.take(wants(n), level) {
-                        Ok(()) => {
-                            assert!(waits.iter().all(|&(first, ..)| level < first));
-                            taken += wants(n);
-                        }
-                        Err(NoTicket::Closed) => assert!(tickets.is_closed()),
-                        Err(NoTicket::Wait) => {
-                            // SAFETY: the nodes outlive the tickets.
-                            unsafe { tickets.wait(node, level) };
-                            waits.push((level, arrivals, n));
-                        }
-                    },
-                    (0..2, Turn::Waits) => {
-                        tickets.moves(node, level);
-                        waits.retain(|&(.., who)| who != n);
-                        waits.push((level, arrivals, n));
-                    }
-                    (2, Turn::Waits) => {
-                        tickets.leaves(node);
-                        waits.retain(|&(.., who)| who != n);
-                    }
-                    (0, Turn::Granted) => {
-                        tickets.leaves(node);
-                        granted.retain(|&who| who != n);
-                        held -= wants(n);
-                    }
-                    (_, Turn::Granted) => {
-                        tickets.settles(node);
-                        granted.retain(|&who| who != n);
-                        held -= wants(n);
-                        taken += wants(n);
-                    }
-                    (_, Turn::Refused) => tickets.settles(node),
-                    _ => {
-                        tickets.give(1);
-                        given += 1;
-                    }
-                }
-                if turn == 350 {
-                    tickets.close();
-                }
-                waits.sort();
-                while let Some(node) = tickets.grants() {
-                    let (level, _, n) = waits.remove(0);
-                    assert!(ptr::eq(node, &nodes[n]), "rule 2");
-                    assert_eq!(node.level(), level);
-                    if node.turn() == Turn::Granted {
-                        held += wants(n);
-                        granted.push(n);
-                    } else {
-                        assert!(turn >= 350, "rule 5");
-                    }
-                }
-                tickets.assert_valid();
-                assert_eq!(tickets.free() + held + taken, given, "rule 1");
-                if let Some(&(.., n)) = waits.first() {
-                    assert!(
-                        tickets.free() < wants(n),
-                        "rule 1: who is first waits for nothing"
-                    );
-                    assert!(!tickets.is_closed(), "rule 5");
+                assert!(ptr::eq(unsafe { &*node.next.get() }.prev.get(), node));
+                at = node.next.get();
+                if ptr::eq(at, head) {
+                    break;
                 }
             }
         }

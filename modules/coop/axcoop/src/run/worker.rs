@@ -5,8 +5,8 @@
 //!    tasks. If the yield has no effect, because that work runs on another CPU or the scheduler does not regard it,
 //!    the worker does not look again for 16 polls.
 //! 3. After 256 polls it yields in any case. While there are timers, it looks at the clock after each 32 polls
-//!    ([`timers`](crate::timers)).
-//! 4. A worker that is alone keeps the queue token ([`turn`](crate::turn)), and leaves a coroutine in its level
+//!    ([`timers`](crate::time::timers)).
+//! 4. A worker that is alone keeps the queue token ([`turn`](crate::run::turn)), and leaves a coroutine in its level
 //!    during the poll. With several, each takes the first one out with the token, and puts it back when it takes out
 //!    the next. So the first free worker serves the next coroutine of rule 1, and a more urgent one begins at the end
 //!    of the first poll. In a poll, a worker that is alone queues a coroutine that it wakes at once. Three kinds go
@@ -26,17 +26,17 @@ use core::task::Waker;
 
 use axcoop_summary::{Bits, DomainId, PRIORITIES};
 
-use crate::block::{APART, Header, Polled};
+use crate::atomics::Ordering;
 use crate::domain::{self, Domain};
 use crate::error::{DomainError, Ended};
-use crate::inbox::Notes;
-use crate::kernel::Attendant;
-use crate::polling::Polling;
-use crate::ready::Ready;
+use crate::run::inbox::Notes;
+use crate::run::kernel::Attendant;
+use crate::run::polling::Polling;
+use crate::run::ready::Ready;
 use crate::state::{Begun, Suspended, Woken};
-use crate::sync::Ordering;
-use crate::timers::LOOK;
-use crate::waker::{self, Ref};
+use crate::task::block::{APART, Header, Polled};
+use crate::task::waker::{self, Ref};
+use crate::time::timers::LOOK;
 
 /// The polls between two yields (rule 3).
 const BUDGET: u32 = 256;

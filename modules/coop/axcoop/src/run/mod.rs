@@ -1,0 +1,11 @@
+//! Running coroutines: the queues, the workers that poll what is in them, and the system below.
+
+pub(crate) mod budget;
+pub(crate) mod inbox;
+pub(crate) mod kernel;
+pub(crate) mod polling;
+pub(crate) mod ready;
+pub(crate) mod run_until;
+pub(crate) mod turn;
+pub(crate) mod worker;
+pub(crate) mod yielding;
