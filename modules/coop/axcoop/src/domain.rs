@@ -17,8 +17,9 @@ use crate::lock::Lock;
 use crate::run::inbox::{Inbox, Notes};
 use crate::run::kernel::{Attendant, Kernel, MAX_WORKERS};
 use crate::run::polling::Polling;
+use crate::run::queue::{KeptToken, QueueLock, QueueToken};
 use crate::run::ready::Ready;
-use crate::run::turn::Turn;
+
 use crate::state::Woken;
 use crate::task::block::{self, Does, Header, SIZES};
 use crate::task::books::Books;
@@ -44,7 +45,7 @@ pub struct Domain {
     /// Changes with every change of the workers requested.
     pub(crate) epoch: AtomicU32,
     /// The queue token.
-    pub(crate) turn: Turn,
+    pub(crate) queue_lock: QueueLock,
     /// The [task](Kernel::me) of the worker that keeps the token, or 0, and that worker. Only that task writes them,
     /// and only it reads the second.
     pub(crate) alone: AtomicUsize,
@@ -159,7 +160,7 @@ impl Domain {
             inbox: Inbox::new(),
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
-            turn: Turn::new(),
+            queue_lock: QueueLock::new(),
             alone: AtomicUsize::new(0),
             alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
@@ -186,7 +187,7 @@ impl Domain {
             inbox: Inbox::new(),
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
-            turn: Turn::new(),
+            queue_lock: QueueLock::new(),
             alone: AtomicUsize::new(0),
             alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
@@ -449,19 +450,6 @@ impl Domain {
         (alone != 0 && self.kernel.me() == alone).then_some(Alone(self))
     }
 
-    /// Queues a coroutine. Called with the token.
-    #[inline]
-    pub(crate) fn queues(&self, ready: &Ready, header: &'static Header) {
-        self.queues_at(ready, header, header.effective());
-    }
-
-    #[inline]
-    fn queues_at(&self, ready: &Ready, header: &'static Header, level: usize) {
-        if ready.push(header, level) {
-            self.marks(level);
-        }
-    }
-
     #[inline(never)]
     fn marks(&self, level: usize) {
         self.summary.mark(self.id, Priority::new(level));
@@ -544,20 +532,6 @@ impl Domain {
         }
     }
 
-    /// Frees the spare blocks of the worker that keeps the token, which is the caller.
-    pub(crate) fn clears_spares(&self) {
-        // SAFETY: the owner calls, and nothing called from here comes back here.
-        let spares = unsafe { &*self.spares.get() };
-        if spares.count() == 0 {
-            return;
-        }
-        for size in 0..SIZES as u8 {
-            self.books.with(self.kernel, |books| {
-                books.clears_of(self.kernel, spares, size)
-            });
-        }
-    }
-
     /// Changes the parts of a coroutine's priority. If the effective one changes, the coroutine is moved and polled,
     /// so that it passes its loan on to what it waits for.
     pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
@@ -591,15 +565,47 @@ impl Domain {
     }
 }
 
+impl QueueToken<'_> {
+    /// Queues a coroutine.
+    #[inline]
+    pub(crate) fn queues(self, header: &'static Header) {
+        self.queues_at(header, header.effective());
+    }
+
+    #[inline]
+    fn queues_at(self, header: &'static Header, level: usize) {
+        if self.push(header, level) {
+            self.domain.marks(level);
+        }
+    }
+}
+
+impl KeptToken<'_> {
+    /// Frees the spare blocks of this worker.
+    pub(crate) fn clears_spares(self) {
+        let domain = self.domain;
+        // SAFETY: the owner calls, and nothing called from here comes back here.
+        let spares = unsafe { &*domain.spares.get() };
+        if spares.count() == 0 {
+            return;
+        }
+        for size in 0..SIZES as u8 {
+            domain.books.with(domain.kernel, |books| {
+                books.clears_of(domain.kernel, spares, size)
+            });
+        }
+    }
+}
+
 /// The right of the worker that keeps the token, outside an interrupt, to change the queues and the spare blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Alone(&'static Domain);
 
 impl Alone {
     #[inline]
-    fn ready(self) -> &'static Ready {
-        // SAFETY: the worker calls, and it holds the token; `Ready` rule 4.
-        unsafe { &*self.0.ready.get() }
+    fn queue(self) -> QueueToken<'static> {
+        // SAFETY: the worker calls, and it holds the token.
+        unsafe { QueueToken::of(self.0) }
     }
 
     #[inline]
@@ -613,7 +619,7 @@ impl Alone {
     pub(crate) fn arrives(self, header: &Header, level: usize) {
         if self.may_queue_at_once(level) {
             // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
-            (self.0).queues_at(self.ready(), unsafe { &*ptr::from_ref(header) }, level);
+            (self.queue()).queues_at(unsafe { &*ptr::from_ref(header) }, level);
         } else {
             self.0.arrives_by_inbox(header, level);
         }

@@ -37,7 +37,8 @@
 //! | `spawn` | its begin |
 //! | **`run`** | **running coroutines** |
 //! | `inbox`, `ready` | woken coroutines that are not queued yet; the ready queues |
-//! | `worker`, `polling`, `turn` | the loop of a worker, and the queue token with which several share a domain |
+//! | `worker`, `polling` | the loop of a worker, and its state |
+//! | `queue` | the queue token, with the calls that need it as methods |
 //! | `run_until` | a thread that is its domain's worker while it waits |
 //! | `budget`, `yielding` | the number of awaits of one poll that can be ready; [`yield_now`] |
 //! | `kernel` | the interface to the system: [`Kernel`], [`Attendant`] |

@@ -7,10 +7,7 @@
 
 extern crate alloc;
 
-include!("schedules/executor.rs");
-
-#[path = "../src/state.rs"]
-mod state;
+include!("schedules/whole.rs");
 
 type Scenario = (&'static str, fn());
 

@@ -4,8 +4,9 @@ pub(crate) mod budget;
 pub(crate) mod inbox;
 pub(crate) mod kernel;
 pub(crate) mod polling;
+pub(crate) mod queue;
 pub(crate) mod ready;
 pub(crate) mod run_until;
-pub(crate) mod turn;
+
 pub(crate) mod worker;
 pub(crate) mod yielding;

@@ -6,7 +6,7 @@
 //!    the worker does not look again for 16 polls.
 //! 3. After 256 polls it yields in any case. While there are timers, it looks at the clock after each 32 polls
 //!    ([`timers`](crate::time::timers)).
-//! 4. A worker that is alone keeps the queue token ([`turn`](crate::run::turn)), and leaves a coroutine in its level
+//! 4. A worker that is alone keeps the queue token ([`queue`](crate::run::queue)), and leaves a coroutine in its level
 //!    during the poll. With several, each takes the first one out with the token, and puts it back when it takes out
 //!    the next. So the first free worker serves the next coroutine of rule 1, and a more urgent one begins at the end
 //!    of the first poll. In a poll, a worker that is alone queues a coroutine that it wakes at once. Three kinds go
@@ -32,7 +32,7 @@ use crate::error::{DomainError, Ended};
 use crate::run::inbox::Notes;
 use crate::run::kernel::Attendant;
 use crate::run::polling::Polling;
-use crate::run::ready::Ready;
+use crate::run::queue::{KeptQueue, KeptToken, QueueToken};
 use crate::state::{Begun, Suspended, Woken};
 use crate::task::block::{APART, Header, Polled};
 use crate::task::waker::{self, Ref};
@@ -48,7 +48,7 @@ const BATCH: usize = 32;
 
 /// How a worker serves now.
 enum Mode {
-    Alone,
+    Alone(KeptQueue),
     /// Beside others, until [`Domain::epoch`] differs from this.
     Shared(u32),
     Leaves,
@@ -116,8 +116,8 @@ pub struct Server {
     domain: &'static Domain,
     number: usize,
     polls: Polls,
-    /// It keeps the token.
-    is_alone: bool,
+    /// The token, if it keeps it.
+    kept: Option<KeptQueue>,
     /// It is parked, and does this when it goes on.
     waits: Option<Waits>,
 }
@@ -169,7 +169,7 @@ impl Server {
             domain,
             number,
             polls: Polls::new(domain),
-            is_alone: false,
+            kept: None,
             waits: None,
         }
     }
@@ -182,11 +182,12 @@ impl Server {
             domain.has_waited(number, waits);
         }
         loop {
-            if !self.is_alone {
-                match domain.mode(number) {
-                    Mode::Alone => {
+            let kept = match &self.kept {
+                Some(kept) => kept,
+                None => match domain.mode(number) {
+                    Mode::Alone(kept) => {
                         domain.begins_alone(worker);
-                        self.is_alone = true;
+                        self.kept.insert(kept)
                     }
                     Mode::Shared(epoch) => {
                         match domain.shared(number, worker, &mut self.polls, epoch) {
@@ -195,13 +196,14 @@ impl Server {
                         }
                     }
                     Mode::Leaves => break,
-                }
+                },
+            };
+            if let Some(waits) = kept.token().alone(number, worker, &mut self.polls) {
+                return self.waits(waits);
             }
-            match domain.alone(number, worker, &mut self.polls) {
-                Some(waits) => return self.waits(waits),
-                None => domain.ends_being_alone(worker),
+            if let Some(kept) = self.kept.take() {
+                domain.ends_being_alone(worker, kept);
             }
-            self.is_alone = false;
         }
         domain.kernel.set_here(ptr::null());
         Served::Leaves
@@ -241,9 +243,9 @@ impl Domain {
                 Mode::Leaves
             } else if books.wanted == 1 && books.serving == 1 {
                 // It is worker 0.
-                self.turn.takes_for_good();
+                let kept = self.keep_queue();
                 self.inbox.unnote(Notes::SHARED);
-                Mode::Alone
+                Mode::Alone(kept)
             } else {
                 // Under the lock: a later change, before it serves, changes the epoch.
                 Mode::Shared(self.epoch.load(Ordering::Acquire))
@@ -257,215 +259,12 @@ impl Domain {
         self.alone.store(self.kernel.me(), Ordering::Relaxed);
     }
 
-    /// Serves while it is the only worker: between [`begins_alone`](Self::begins_alone) and
-    /// [`ends_being_alone`](Self::ends_being_alone). Returns how to park, or none if it is no longer the only one.
-    #[inline(never)]
-    fn alone(&'static self, number: usize, worker: &Polling, polls: &mut Polls) -> Option<Waits> {
-        // SAFETY: it keeps the token until `ends_being_alone`.
-        let ready = unsafe { &*self.ready.get() };
-        // A copy on this call's stack: a switch counts in it.
-        let mut here = *polls;
-        let waits = loop {
-            if self.inbox.has_any() {
-                if self.inbox.notes().has(Notes::SHARED) {
-                    break None;
-                }
-                self.takes_in(ready);
-            }
-            match ready.first() {
-                PRIORITIES => {
-                    let waits = self.idles(number, ready);
-                    if waits.is_some() {
-                        break waits;
-                    }
-                }
-                level => self.runs(worker, ready, &mut here, level),
-            }
-        };
-        *polls = here;
-        waits
-    }
-
-    fn ends_being_alone(&'static self, worker: &Polling) {
+    fn ends_being_alone(&'static self, worker: &Polling, kept: KeptQueue) {
         worker.polls(None);
         self.alone.store(0, Ordering::Relaxed);
-        self.clears_spares();
-        self.turn.gives_up();
+        kept.token().clears_spares();
+        kept.release();
         self.unparks_all();
-    }
-
-    /// Polls the coroutines of the most urgent level, until another level may be that, or there is something else to
-    /// do. More urgent coroutines come by the inbox. While that is empty and coroutines yield, there is nothing to
-    /// look for: this is the whole of a switch.
-    #[inline]
-    fn runs(&'static self, worker: &Polling, ready: &Ready, polls: &mut Polls, level: usize) {
-        let heeds = polls.heeds[level];
-        let mut header = ready.head(level);
-        loop {
-            polls.left -= 1;
-            if polls.left == 0 || self.summary.any(heeds) {
-                return self.gives_way_alone(worker, ready, polls);
-            }
-            worker.polls(Some(header));
-            if header.state().begin() == Begun::Cancel {
-                return self.cancels_alone(worker, ready, header);
-            }
-            // SAFETY: WORKER: it has begun.
-            let polled = unsafe { waker::poll(header) };
-            if polled == Polled::Pending && header.state().is_woken() {
-                header = ready.turn(level, header);
-                if self.inbox.has_any() {
-                    worker.polls(None);
-                    return;
-                }
-                continue;
-            }
-            match polled {
-                Polled::Pending => self.suspends_alone(worker, ready, header),
-                Polled::Ready => self.ends_alone(worker, ready, header),
-                Polled::Panicked => self.panics_alone(worker, ready, header),
-            }
-            if self.inbox.has_any() || ready.first() != level {
-                return;
-            }
-            header = ready.head(level);
-        }
-    }
-
-    #[cold]
-    fn idles(&'static self, number: usize, ready: &Ready) -> Option<Waits> {
-        self.settles(ready);
-        match ready.some() {
-            0 => self.waits(number, ready),
-            _ => None,
-        }
-    }
-
-    #[cold]
-    fn gives_way_alone(&'static self, worker: &Polling, ready: &Ready, polls: &mut Polls) {
-        worker.polls(None);
-        self.settles(ready);
-        self.gives_way(polls);
-    }
-
-    #[inline(never)]
-    fn ends_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
-        self.leaves_alone(worker, ready, header, None);
-    }
-
-    #[cold]
-    fn panics_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
-        self.leaves_alone(worker, ready, header, Some(Ended::Panicked));
-    }
-
-    #[cold]
-    fn cancels_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
-        // SAFETY: WORKER: it has begun, and it is not polled any more.
-        unsafe { header.drop_future() };
-        self.leaves_alone(worker, ready, header, Some(Ended::Cancelled));
-    }
-
-    /// Ends a coroutine. Its awaiter is queued before it leaves its level, so that the level does not become empty in
-    /// between.
-    #[inline(always)]
-    fn leaves_alone(
-        &'static self,
-        worker: &Polling,
-        ready: &Ready,
-        header: &'static Header,
-        without: Option<Ended>,
-    ) {
-        worker.polls(None);
-        self.forgets_one();
-        header.state().finish();
-        // SAFETY: WORKER, and its future is dropped, one way or the other.
-        if let Some(joiner) = unsafe { header.ended(without) } {
-            self.wakes_joiner(ready, joiner);
-        }
-        let is_empty = ready.remove(header);
-        // SAFETY: the domain's reference, and it is not used any more.
-        drop(unsafe { Ref::from_raw(header.into()) });
-        if is_empty {
-            self.emptied(ready);
-        }
-    }
-
-    /// Ends a poll that was pending, without a wake so far.
-    #[inline(never)]
-    fn suspends_alone(&'static self, worker: &Polling, ready: &Ready, header: &'static Header) {
-        worker.polls(None);
-        // An idle coroutine belongs to its next waker: it must be out of its level before.
-        let level = usize::from(header.level.get());
-        let is_empty = ready.remove(header);
-        match header.state().suspend() {
-            Suspended::Queued => drop(ready.push(header, level)),
-            Suspended::Idle if is_empty => self.emptied(ready),
-            Suspended::Idle => {}
-        }
-    }
-
-    /// Queues the awaiter of a coroutine that has ended (rule 4). No coroutine is being polled.
-    #[inline(always)]
-    fn wakes_joiner(&'static self, ready: &Ready, joiner: Waker) {
-        let joiner = match Ref::of_waker(joiner) {
-            Ok(joiner) => joiner,
-            Err(joiner) => return joiner.wake(),
-        };
-        if joiner.place().domain() != self.id.index() || self.inbox.has_any() {
-            return joiner.wake();
-        }
-        if joiner.state().wake() == Woken::MustBeQueued {
-            // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
-            self.queues(ready, unsafe { joiner.as_raw().as_ref() });
-        }
-    }
-
-    /// Handles an empty level. A coroutine in the inbox may belong there.
-    #[inline(never)]
-    fn emptied(&'static self, ready: &Ready) {
-        if self.inbox.has_more() {
-            self.takes_in(ready);
-        }
-        self.settles(ready);
-    }
-
-    /// Queues the coroutines of the inbox.
-    fn takes_in(&'static self, ready: &Ready) {
-        let arrived = self.inbox.take();
-        let notes = arrived.notes;
-        for header in arrived {
-            self.queues(ready, header);
-        }
-        if notes.has(Notes::MOVES) {
-            while self.moves_one(ready) {}
-        }
-        if notes.has(Notes::CALL) {
-            self.attends();
-        }
-    }
-
-    /// Moves a listed coroutine to its new level, if it is queued in another one. Returns false if the list is empty.
-    fn moves_one(&self, ready: &Ready) -> bool {
-        self.books.with(self.kernel, |books| {
-            books.next_moved(self.kernel, |header| {
-                let (from, to) = (usize::from(header.level.get()), header.effective());
-                if header.level.get() != APART && from != to {
-                    ready.remove(header);
-                    self.queues(ready, header);
-                }
-            })
-        })
-    }
-
-    /// Clears marks that are more urgent than anything here (rule 6).
-    fn settles(&'static self, ready: &Ready) {
-        while self.summary.any(self.own[ready.urgency()]) {
-            self.summary.clear_all(self.own[ready.urgency()]);
-            if !self.inbox.looks() {
-                break;
-            }
-            self.takes_in(ready);
-        }
     }
 
     /// Looks at the clock, or yields (rules 2 and 3).
@@ -506,20 +305,6 @@ impl Domain {
     fn is_less_urgent(&self) -> bool {
         let here = self.summary.of(self.id);
         here.is_some_and(|here| self.summary.any(self.elsewhere[here.index()]))
-    }
-
-    /// Rule 5, alone: returns how to park, or none if there is something to do after all.
-    fn waits(&'static self, number: usize, ready: &Ready) -> Option<Waits> {
-        self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
-        // A coroutine woken by this is queued at once (rule 4), and does not come by the inbox.
-        self.timers.looks_at_clock(self.kernel);
-        // The note that it is no longer alone counts as well.
-        if ready.some() != 0 || self.inbox.looks() || self.inbox.has_any() {
-            self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
-            return None;
-        }
-        self.clears_spares();
-        Some(self.will_wait())
     }
 
     /// Returns how to park, after it has set its bit and has looked, at the clock, too.
@@ -606,14 +391,14 @@ impl Domain {
                 self.takes_in_by_turns();
             }
             let leaves = self.epoch.load(Ordering::Acquire) != epoch;
-            let step = self.in_turn(|ready| {
+            let step = self.with_queue(|queue| {
                 if let Some((level, back)) = polled.take() {
-                    ready.stops(level);
+                    queue.stops(level);
                     if let Some(header) = back {
-                        self.queues(ready, header);
+                        queue.queues(header);
                     }
                 }
-                let level = ready.first();
+                let level = queue.first();
                 let step = if leaves {
                     Step::Leaves
                 } else if level == PRIORITIES {
@@ -621,17 +406,17 @@ impl Domain {
                 } else if polls.must_give_way(self, level) {
                     Step::GivesWay
                 } else {
-                    let header = ready.head(level);
-                    ready.remove(header);
-                    ready.begins(level);
+                    let header = queue.head(level);
+                    queue.remove(header);
+                    queue.begins(level);
                     Step::Polls(header, level)
                 };
-                let stale = self.own[ready.urgency()];
+                let stale = self.own[queue.urgency()];
                 let clears = self.summary.any(stale);
                 if clears {
                     self.summary.clear_all(stale);
                 }
-                (step, ready.some() != 0, clears)
+                (step, queue.some() != 0, clears)
             });
             let (step, leaves_some, clears) = match step {
                 Some(step) => step,
@@ -713,7 +498,7 @@ impl Domain {
     /// Queues the coroutines of the inbox, a batch with each token.
     fn takes_in_by_turns(&'static self) {
         // A worker that keeps the token also drains the inbox. If none does, none will while this one serves.
-        if self.in_turn(|_| ()).is_none() {
+        if self.with_queue(|_| ()).is_none() {
             return;
         }
         let arrived = self.inbox.take();
@@ -721,30 +506,239 @@ impl Domain {
         let calls = arrived.notes.has(Notes::CALL);
         let mut arrived = arrived.peekable();
         while moves || arrived.peek().is_some() {
-            let turn = self.in_turn(|ready| {
+            let queued = self.with_queue(|queue| {
                 let mut batch = 0..BATCH;
                 while batch.next().is_some()
                     && let Some(header) = arrived.next()
                 {
-                    self.queues(ready, header);
+                    queue.queues(header);
                 }
                 while moves && batch.next().is_some() {
-                    moves = self.moves_one(ready);
+                    moves = queue.moves_one();
                 }
             });
-            assert!(turn.is_some(), "another worker has the turn for good");
+            assert!(queued.is_some(), "another worker keeps the queue token");
         }
         if calls {
             self.attends();
         }
     }
+}
 
-    /// Calls a closure with the queues and the token. Returns none if another worker keeps the token.
-    fn in_turn<R>(&self, on: impl FnOnce(&Ready) -> R) -> Option<R> {
-        self.turn.shortly(self.kernel, || {
-            // SAFETY: it holds the token.
-            on(unsafe { &*self.ready.get() })
+impl QueueToken<'_> {
+    /// Moves a listed coroutine to its new level, if it is queued in another one. Returns false if the list is empty.
+    fn moves_one(self) -> bool {
+        self.domain.books.with(self.domain.kernel, |books| {
+            books.next_moved(self.domain.kernel, |header| {
+                let (from, to) = (usize::from(header.level.get()), header.effective());
+                if header.level.get() != APART && from != to {
+                    self.remove(header);
+                    self.queues(header);
+                }
+            })
         })
+    }
+}
+
+/// The steps of a worker that has the domain alone.
+impl KeptToken<'_> {
+    /// Serves while it is the only worker. Returns how to park, or none if it is no longer the only one.
+    #[inline(never)]
+    fn alone(self, number: usize, worker: &Polling, polls: &mut Polls) -> Option<Waits> {
+        // A copy on this call's stack: a switch counts in it.
+        let mut here = *polls;
+        let waits = loop {
+            if self.domain.inbox.has_any() {
+                if self.domain.inbox.notes().has(Notes::SHARED) {
+                    break None;
+                }
+                self.takes_in();
+            }
+            match self.first() {
+                PRIORITIES => {
+                    let waits = self.idles(number);
+                    if waits.is_some() {
+                        break waits;
+                    }
+                }
+                level => self.runs(worker, &mut here, level),
+            }
+        };
+        *polls = here;
+        waits
+    }
+
+    /// Polls the coroutines of the most urgent level, until another level may be that, or there is something else to
+    /// do. More urgent coroutines come by the inbox. While that is empty and coroutines yield, there is nothing to
+    /// look for: this is the whole of a switch.
+    #[inline]
+    fn runs(self, worker: &Polling, polls: &mut Polls, level: usize) {
+        let heeds = polls.heeds[level];
+        let mut header = self.head(level);
+        loop {
+            polls.left -= 1;
+            if polls.left == 0 || self.domain.summary.any(heeds) {
+                return self.gives_way_alone(worker, polls);
+            }
+            worker.polls(Some(header));
+            if header.state().begin() == Begun::Cancel {
+                return self.cancels_alone(worker, header);
+            }
+            // SAFETY: WORKER: it has begun.
+            let polled = unsafe { waker::poll(header) };
+            if polled == Polled::Pending && header.state().is_woken() {
+                header = self.turn(level, header);
+                if self.domain.inbox.has_any() {
+                    worker.polls(None);
+                    return;
+                }
+                continue;
+            }
+            match polled {
+                Polled::Pending => self.suspends_alone(worker, header),
+                Polled::Ready => self.ends_alone(worker, header),
+                Polled::Panicked => self.panics_alone(worker, header),
+            }
+            if self.domain.inbox.has_any() || self.first() != level {
+                return;
+            }
+            header = self.head(level);
+        }
+    }
+
+    #[cold]
+    fn idles(self, number: usize) -> Option<Waits> {
+        self.settles();
+        match self.some() {
+            0 => self.waits(number),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn gives_way_alone(self, worker: &Polling, polls: &mut Polls) {
+        worker.polls(None);
+        self.settles();
+        self.domain.gives_way(polls);
+    }
+
+    #[inline(never)]
+    fn ends_alone(self, worker: &Polling, header: &'static Header) {
+        self.leaves_alone(worker, header, None);
+    }
+
+    #[cold]
+    fn panics_alone(self, worker: &Polling, header: &'static Header) {
+        self.leaves_alone(worker, header, Some(Ended::Panicked));
+    }
+
+    #[cold]
+    fn cancels_alone(self, worker: &Polling, header: &'static Header) {
+        // SAFETY: WORKER: it has begun, and it is not polled any more.
+        unsafe { header.drop_future() };
+        self.leaves_alone(worker, header, Some(Ended::Cancelled));
+    }
+
+    /// Ends a coroutine. Its awaiter is queued before it leaves its level, so that the level does not become empty in
+    /// between.
+    #[inline(always)]
+    fn leaves_alone(self, worker: &Polling, header: &'static Header, without: Option<Ended>) {
+        worker.polls(None);
+        self.domain.forgets_one();
+        header.state().finish();
+        // SAFETY: WORKER, and its future is dropped, one way or the other.
+        if let Some(joiner) = unsafe { header.ended(without) } {
+            self.wakes_joiner(joiner);
+        }
+        let is_empty = self.remove(header);
+        // SAFETY: the domain's reference, and it is not used any more.
+        drop(unsafe { Ref::from_raw(header.into()) });
+        if is_empty {
+            self.emptied();
+        }
+    }
+
+    /// Ends a poll that was pending, without a wake so far.
+    #[inline(never)]
+    fn suspends_alone(self, worker: &Polling, header: &'static Header) {
+        worker.polls(None);
+        // An idle coroutine belongs to its next waker: it must be out of its level before.
+        let level = usize::from(header.level.get());
+        let is_empty = self.remove(header);
+        match header.state().suspend() {
+            Suspended::Queued => drop(self.push(header, level)),
+            Suspended::Idle if is_empty => self.emptied(),
+            Suspended::Idle => {}
+        }
+    }
+
+    /// Queues the awaiter of a coroutine that has ended (rule 4). No coroutine is being polled.
+    #[inline(always)]
+    fn wakes_joiner(self, joiner: Waker) {
+        let joiner = match Ref::of_waker(joiner) {
+            Ok(joiner) => joiner,
+            Err(joiner) => return joiner.wake(),
+        };
+        if joiner.place().domain() != self.domain.id.index() || self.domain.inbox.has_any() {
+            return joiner.wake();
+        }
+        if joiner.state().wake() == Woken::MustBeQueued {
+            // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
+            self.queues(unsafe { joiner.as_raw().as_ref() });
+        }
+    }
+
+    /// Handles an empty level. A coroutine in the inbox may belong there.
+    #[inline(never)]
+    fn emptied(self) {
+        if self.domain.inbox.has_more() {
+            self.takes_in();
+        }
+        self.settles();
+    }
+
+    /// Queues the coroutines of the inbox.
+    fn takes_in(self) {
+        let arrived = self.domain.inbox.take();
+        let notes = arrived.notes;
+        for header in arrived {
+            self.queues(header);
+        }
+        if notes.has(Notes::MOVES) {
+            while self.moves_one() {}
+        }
+        if notes.has(Notes::CALL) {
+            self.domain.attends();
+        }
+    }
+
+    /// Clears marks that are more urgent than anything here (rule 6).
+    fn settles(self) {
+        while self.domain.summary.any(self.domain.own[self.urgency()]) {
+            self.domain
+                .summary
+                .clear_all(self.domain.own[self.urgency()]);
+            if !self.domain.inbox.looks() {
+                break;
+            }
+            self.takes_in();
+        }
+    }
+
+    /// Rule 5, alone: returns how to park, or none if there is something to do after all.
+    fn waits(self, number: usize) -> Option<Waits> {
+        self.domain.sleepers.fetch_or(1 << number, Ordering::AcqRel);
+        // A coroutine woken by this is queued at once (rule 4), and does not come by the inbox.
+        self.domain.timers.looks_at_clock(self.domain.kernel);
+        // The note that it is no longer alone counts as well.
+        if self.some() != 0 || self.domain.inbox.looks() || self.domain.inbox.has_any() {
+            self.domain
+                .sleepers
+                .fetch_and(!(1 << number), Ordering::AcqRel);
+            return None;
+        }
+        self.clears_spares();
+        Some(self.domain.will_wait())
     }
 }
 

@@ -9,6 +9,7 @@ use std::thread;
 
 use super::fixture::{Trace, Worker, forget_workers, leaked, output, ran, spawn};
 use super::machine::{Machine, run, with_domain};
+use crate::run::queue::QueueToken;
 use crate::{Domain, JoinHandle, Served, sleep, wake};
 
 #[test]
@@ -144,7 +145,7 @@ fn unparked_worker_unparks_another_for_what_has_come_since() {
                 *spawned.lock().unwrap() = Some(spawn(domain, 4, sees));
                 for header in domain.inbox.take() {
                     // SAFETY: no worker has the token.
-                    domain.queues(unsafe { &*domain.ready.get() }, header);
+                    unsafe { QueueToken::of(domain) }.queues(header);
                 }
                 if comes {
                     drop(spawn(domain, 4, async {}));
