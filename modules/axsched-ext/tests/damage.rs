@@ -1,28 +1,22 @@
 //! A real profile, damaged in ten thousand ways. Each time it is refused, or there is a plan and the program that
 //! follows it finishes. No task is lost, nothing panics and nothing hangs.
 //!
-//! The profiles are those of the app `batch`, one of each version of the format:
+//! The profile is that of the app `batch`:
 //! `make run A=apps/sched-tests/batch FEATURES=sched_pbg SCALE=10 PROFILE_OUT=batch-x86_64.pbg`
 
 use std::sync::Arc;
 
 use axsched_ext::BaseScheduler;
 use axsched_ext::clock::VirtualClock;
-use axsched_ext::pbg::stored::{
-    Architecture, OLDEST_VERSION, StoredProfile, VERSION, decode, encode, merge,
-};
+use axsched_ext::pbg::stored::{Architecture, StoredProfile, decode, encode};
 use axsched_ext::pbg::{About, ControlSource, LoadError, PbgScheduler, PbgTask, PerThread};
 
-const RECORDED: [&[u8]; 2] = [
-    include_bytes!("data/batch-x86_64.pbg"),
-    include_bytes!("data/batch-x86_64-v2.pbg"),
-];
+const RECORDED: &[u8] = include_bytes!("data/batch-x86_64.pbg");
 const CORRUPTIONS: usize = 10_000;
 
-/// Returns the profile of this version as if it had been recorded on this machine.
-fn real(version: u16) -> StoredProfile {
-    let mut profile = decode(RECORDED[usize::from(version) - 1]).unwrap();
-    assert_eq!(profile.version(), version);
+/// Returns the profile as if it had been recorded on this machine.
+fn real() -> StoredProfile {
+    let mut profile = decode(RECORDED).unwrap();
     profile.header.architecture = Architecture::HERE;
     profile
 }
@@ -128,38 +122,18 @@ fn played(random: &mut Random) -> usize {
 }
 
 #[test]
-fn undamaged_profile_is_taken_whatever_its_version() {
-    for version in OLDEST_VERSION..=VERSION {
-        let profile = real(version);
-        let control = PerThread::renew();
-        let bytes = encode(&profile).unwrap();
-        assert_eq!(control.load(&bytes, &about(&profile)), Ok(32));
-        assert_eq!(played(&mut Random(1)), 40);
-        assert_eq!(control.status().unwrap().planned, 32);
-    }
-}
-
-#[test]
-fn profiles_of_both_versions_merge_to_what_both_say() {
-    let [old, new] = [1, 2].map(real);
-    let merged = merge(&[old.clone(), new]).unwrap();
-    assert_eq!(
-        (merged.version(), merged.header.runs, merged.tasks.len()),
-        (1, 2, 32)
-    );
-    assert_eq!(merged.validate(), Ok(()));
-    assert!(merged.tasks.iter().zip(&old.tasks).all(|(merged, old)| {
-        merged.key == old.key && merged.runs == 2 && merged.spawned.is_none()
-    }));
+fn undamaged_profile_is_taken() {
+    let profile = real();
+    let control = PerThread::renew();
+    let bytes = encode(&profile).unwrap();
+    assert_eq!(control.load(&bytes, &about(&profile)), Ok(32));
+    assert_eq!(played(&mut Random(1)), 40);
+    assert_eq!(control.status().unwrap().planned, 32);
 }
 
 #[test]
 fn ten_thousand_corruptions_end_in_a_refusal_or_a_plan() {
-    (OLDEST_VERSION..=VERSION).for_each(corrupted);
-}
-
-fn corrupted(version: u16) {
-    let profile = real(version);
+    let profile = real();
     let good = encode(&profile).unwrap();
     let about = about(&profile);
     let mut random = Random(0x5042_4721);

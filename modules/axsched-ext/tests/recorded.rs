@@ -130,7 +130,7 @@ fn round_robin_recorded_is_what_pbg_measures() {
 fn profile_names_its_policy_and_kernel() {
     fn named<S: Subject<Inner = ModelTask> + 'static>() -> (String, Kernel) {
         let header = by_layer::<S>(&Config::default(), &family(), false).0.header;
-        (header.policy.to_string(), header.start.unwrap().kernel)
+        (header.policy.to_string(), header.start.kernel)
     }
     assert_eq!(named::<StockRr>(), ("stock-rr".into(), Kernel::Preemptive));
     assert_eq!(named::<Cfs>(), ("cfs".into(), Kernel::Preemptive));

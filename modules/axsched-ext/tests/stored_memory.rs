@@ -56,7 +56,7 @@ fn decoding_takes_what_the_bytes_justify() {
         // Not by so much that the bound says nothing.
         assert!(phases > 0 || peak * 2 > bytes.len() * MEMORY_PER_BYTE || tasks < 100);
     }
-    const { assert!(MEMORY_PER_BYTE <= 34) } // as the page of the format says
+    const { assert!(MEMORY_PER_BYTE <= 24) } // as the page of the format says
 }
 
 #[test]

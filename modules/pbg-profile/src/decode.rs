@@ -12,15 +12,15 @@ use super::encode::{
 use super::rules::{Broken, require, shared_key};
 use super::{
     Architecture, Ended, Figure, Figures, Header, Kernel, MAX_BYTES, MAX_PHASES, MAX_TASKS,
-    OLDEST_VERSION, PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredPhase,
-    StoredProfile, StoredTask, Text, Timing, VERSION, Waker, Wakes, Woken,
+    PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredPhase, StoredProfile,
+    StoredTask, Text, Timing, VERSION, Waker, Wakes, Woken,
 };
 use sched_core::room::with_room;
 use sched_core::units::{Counts, TaskKey};
 
-/// Bytes of a task that did nothing: parent, ordinal, flags, runs, figures and
-/// the number of phases.
-const MIN_TASK_BYTES: usize = 4 + Figures::COUNT + 1;
+/// Bytes of a task that did nothing: parent, ordinal, flags, runs, figures, how it was spawned
+/// and the number of phases.
+const MIN_TASK_BYTES: usize = 4 + Figures::COUNT + 5 + 1;
 const CPUS_AT: usize = 10;
 /// Where the total length stands, in every version.
 const LENGTH_AT: usize = 12;
@@ -29,8 +29,8 @@ const LENGTH_AT: usize = 12;
 pub const MEMORY_PER_BYTE: usize =
     (size_of::<StoredTask>() + size_of::<(TaskKey, u32)>()).div_ceil(MIN_TASK_BYTES);
 
-// A phase takes less for each of its bytes than a task does.
-const _: () = assert!(size_of::<StoredPhase>() <= 3 * MEMORY_PER_BYTE);
+// A phase takes at least four bytes, and less memory for each of them than a task does.
+const _: () = assert!(size_of::<StoredPhase>() <= 4 * MEMORY_PER_BYTE);
 
 /// Why bytes are no profile that this version can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum DecodeError {
     },
     /// It is one, of a version that this code does not read.
     OtherVersion {
-        /// The profile's version; [`OLDEST_VERSION`] to [`VERSION`] were expected.
+        /// The profile's version; [`VERSION`] was expected.
         found: u16,
     },
     /// The end is missing.
@@ -83,7 +83,7 @@ impl fmt::Display for DecodeError {
             Self::OtherVersion { found } => {
                 write!(
                     f,
-                    "expected a profile of version {OLDEST_VERSION} to {VERSION}, found version {found}"
+                    "expected a profile of version {VERSION}, found version {found}"
                 )
             }
             Self::Truncated { expected, found } => {
@@ -117,9 +117,9 @@ impl core::error::Error for DecodeError {}
 /// # Errors
 /// See [`DecodeError`]; they are looked for in the order in which they stand there.
 pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
-    let (version, body) = envelope(bytes)?;
+    let body = envelope(bytes)?;
     let mut reader = Reader { bytes: body, at: 0 };
-    let header = header(&mut reader, version)?;
+    let header = header(&mut reader)?;
 
     let at = reader.at;
     let count = reader.number()?;
@@ -131,7 +131,7 @@ pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
     let mut keys: Vec<(TaskKey, u32)> = with_room(count).ok_or(DecodeError::NoMemory)?;
     for _ in 0..count {
         let at = reader.at;
-        let task = task(&mut reader, &tasks, version)?;
+        let task = task(&mut reader, &tasks)?;
         task.validate(&header, &tasks, count)
             .map_err(|broken| broken.at(at))?;
         keys.push((task.key, at as u32));
@@ -159,9 +159,9 @@ impl Broken {
     }
 }
 
-/// What is the same in every version: magic, version, length, checksum. Returns the version,
-/// and all but the checksum.
-fn envelope(bytes: &[u8]) -> Result<(u16, &[u8]), DecodeError> {
+/// Checks what is the same in every version: magic, version, length, checksum. Returns all but
+/// the checksum.
+fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if let Some(offset) = (0..MAGIC.len()).find(|&i| bytes.get(i).is_some_and(|b| *b != MAGIC[i])) {
         return Err(DecodeError::NotAProfile { offset });
     }
@@ -176,7 +176,7 @@ fn envelope(bytes: &[u8]) -> Result<(u16, &[u8]), DecodeError> {
         return Err(truncated(MIN_BYTES));
     };
     let version = u16::from_le_bytes([version[0], version[1]]);
-    if !(OLDEST_VERSION..=VERSION).contains(&version) {
+    if version != VERSION {
         return Err(DecodeError::OtherVersion { found: version });
     }
     let Some(total) = bytes.get(LENGTH_AT..LENGTH_AT + 4) else {
@@ -206,7 +206,7 @@ fn envelope(bytes: &[u8]) -> Result<(u16, &[u8]), DecodeError> {
     if expected != found {
         return Err(DecodeError::Checksum { expected, found });
     }
-    Ok((version, body))
+    Ok(body)
 }
 
 /// The bytes, and how far they have been read.
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn header(reader: &mut Reader, version: u16) -> Result<Header, DecodeError> {
+fn header(reader: &mut Reader) -> Result<Header, DecodeError> {
     reader.take(MAGIC.len() + 2)?; // and the version
     let cpus = u16::from_le_bytes(reader.array()?);
     reader.take(4)?; // the length
@@ -311,10 +311,7 @@ fn header(reader: &mut Reader, version: u16) -> Result<Header, DecodeError> {
         policy,
         runs,
         unrecorded,
-        start: match version {
-            OLDEST_VERSION => None,
-            _ => Some(start(reader, runs)?),
-        },
+        start: start(reader, runs)?,
     };
     header.validate().map_err(|broken| match broken.rule {
         Rule::Cpus => broken.at(CPUS_AT),
@@ -342,11 +339,7 @@ fn start(reader: &mut Reader, runs: u32) -> Result<Start, DecodeError> {
 }
 
 /// What its bytes say; whether that holds together is for `validate`.
-fn task(
-    reader: &mut Reader,
-    before: &[StoredTask],
-    version: u16,
-) -> Result<StoredTask, DecodeError> {
+fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, DecodeError> {
     let start = reader.at;
     let place = match reader.number()? {
         0 => Place::Root {
@@ -399,12 +392,7 @@ fn task(
     for one in &mut figures {
         *one = figure(reader, runs)?;
     }
-    let with_wakers = version > OLDEST_VERSION;
-    let spawned = if with_wakers {
-        Some(spawned(reader, runs)?)
-    } else {
-        None
-    };
+    let spawned = spawned(reader, runs)?;
     Ok(StoredTask {
         key,
         label,
@@ -413,7 +401,7 @@ fn task(
         priority,
         deadline,
         figures: Figures::from_array(figures),
-        phases: phases(reader, has(flag::BY_ENDING), with_wakers)?,
+        phases: phases(reader, has(flag::BY_ENDING))?,
         spawned,
     })
 }
@@ -487,7 +475,7 @@ fn figure(reader: &mut Reader, runs: u32) -> Result<Figure, DecodeError> {
     Ok(Figure { total, least, most })
 }
 
-fn phases(reader: &mut Reader, by_ending: bool, with_wakers: bool) -> Result<Phases, DecodeError> {
+fn phases(reader: &mut Reader, by_ending: bool) -> Result<Phases, DecodeError> {
     let at = reader.at;
     let count = reader.byte()? as usize;
     require(count <= MAX_PHASES, Rule::PhaseCount, count as u64).map_err(|broken| broken.at(at))?;
@@ -504,12 +492,10 @@ fn phases(reader: &mut Reader, by_ending: bool, with_wakers: bool) -> Result<Pha
             _ => 0,
         });
         let mut phase = StoredPhase::new(ended, intervals, run, blocked);
-        if with_wakers {
-            if ended == Ended::Block {
-                phase.woken_by = waker(reader)?;
-            }
-            phase.wakes = wakes(reader)?;
+        if ended == Ended::Block {
+            phase.woken_by = waker(reader)?;
         }
+        phase.wakes = wakes(reader)?;
         list.push(phase);
     }
     let order = if by_ending {

@@ -6,7 +6,7 @@ use core::fmt;
 use super::rules::{Broken, Invalid};
 use super::{
     Ended, Figure, Figures, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Place, Rule, StoredPhase,
-    StoredProfile, StoredTask, Text,
+    StoredProfile, StoredTask, Text, VERSION,
 };
 use sched_core::room::with_room;
 
@@ -16,8 +16,8 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89PBG\r\n\x1a\n";
 /// Where the fixed part of the header ends.
 pub(super) const FIXED_BYTES: usize = 35;
 pub(super) const CHECKSUM_BYTES: usize = 4;
-/// Two names of a byte, three numbers, no task.
-pub(super) const MIN_BYTES: usize = FIXED_BYTES + 2 + 3 + CHECKSUM_BYTES;
+/// Two names of a byte, three numbers, the start, no task.
+pub(super) const MIN_BYTES: usize = FIXED_BYTES + 2 + 3 + 4 + CHECKSUM_BYTES;
 /// Bytes of the longest 64-bit and 32-bit numbers.
 pub(super) const MAX_VARINT: usize = 10;
 const MAX_VARINT_32: usize = 5;
@@ -168,17 +168,17 @@ impl Sink for Vec<u8> {
 
 /// All but the checksum of a valid profile.
 fn write(profile: &StoredProfile, total: u32, out: &mut impl Sink) {
-    header(&profile.header, profile.version(), total, out);
+    header(&profile.header, total, out);
     out.number(profile.tasks.len() as u64);
     for (index, one) in profile.tasks.iter().enumerate() {
         task(one, &profile.tasks[..index], out);
     }
 }
 
-fn header(header: &Header, version: u16, total: u32, out: &mut impl Sink) {
+fn header(header: &Header, total: u32, out: &mut impl Sink) {
     let name = |text: &[u8]| [text.len() as u8];
     out.put(&MAGIC);
-    out.put(&version.to_le_bytes());
+    out.put(&VERSION.to_le_bytes());
     out.put(&header.cpus.to_le_bytes());
     out.put(&total.to_le_bytes());
     out.put(&header.frequency_hz.to_le_bytes());
@@ -190,12 +190,10 @@ fn header(header: &Header, version: u16, total: u32, out: &mut impl Sink) {
     out.put(header.policy.as_bytes());
     out.number(header.runs as u64);
     out.number(header.unrecorded);
-    if let Some(start) = &header.start {
-        for one in start.figures() {
-            figure(one, header.runs, out);
-        }
-        out.put(&[start.kernel as u8]);
+    for one in header.start.figures() {
+        figure(one, header.runs, out);
     }
+    out.put(&[header.start.kernel as u8]);
 }
 
 fn figure(figure: Figure, runs: u32, out: &mut impl Sink) {
@@ -252,34 +250,28 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
     for one in task.figures.to_array() {
         figure(one, task.runs, out);
     }
-    if let Some(spawned) = &task.spawned {
-        for one in spawned.figures() {
-            figure(one, task.runs, out);
-        }
-        out.number(spawned.after.number());
+    for one in task.spawned.figures() {
+        figure(one, task.runs, out);
     }
+    out.number(task.spawned.after.number());
     out.put(&[task.phases.list.len() as u8]);
     for one in &task.phases.list {
-        phase(one, task.spawned.is_some(), out);
+        phase(one, out);
     }
 }
 
-fn phase(phase: &StoredPhase, with_wakers: bool, out: &mut impl Sink) {
+fn phase(phase: &StoredPhase, out: &mut impl Sink) {
     out.put(&[phase.ended as u8]);
     out.number(phase.intervals);
     out.number(phase.run.0);
     if phase.ended == Ended::Block {
         out.number(phase.blocked.0);
+        out.number(phase.woken_by.number());
     }
-    if with_wakers {
-        if phase.ended == Ended::Block {
-            out.number(phase.woken_by.number());
-        }
-        out.put(&[phase.wakes.iter().count() as u8]);
-        for woken in phase.wakes.iter() {
-            out.number(woken.whom.number());
-            out.number(woken.count);
-            out.number(woken.after.0);
-        }
+    out.put(&[phase.wakes.iter().count() as u8]);
+    for woken in phase.wakes.iter() {
+        out.number(woken.whom.number());
+        out.number(woken.count);
+        out.number(woken.after.0);
     }
 }

@@ -159,9 +159,8 @@ pub struct Header {
     pub runs: u32,
     /// Tasks that found the record full, over all runs.
     pub unrecorded: u64,
-    /// How the runs began. With it, a profile is of version 2 and says of each task how it
-    /// came to be there and for whom it waited; without it, of version 1.
-    pub start: Option<Start>,
+    /// How the runs began.
+    pub start: Start,
 }
 
 /// How the runs of a profile began.

@@ -7,7 +7,7 @@ use core::mem;
 
 use super::{
     EncodeError, Figures, Header, MAX_TASKS, Phases, Place, Spawned, StoredPhase, StoredProfile,
-    StoredTask, Waker, Wakes,
+    StoredTask,
 };
 use sched_core::room::with_room;
 use sched_core::units::TaskKey;
@@ -34,8 +34,7 @@ pub fn merge(profiles: &[StoredProfile]) -> Result<StoredProfile, MergeError> {
 /// has set, the stricter stands: the priority
 /// before the others, the earlier deadline. A task that stood at different
 /// places gets [`Place::Several`], and a waker that was not the same everywhere is
-/// [`Waker::Unknown`]. What a profile of version 1 does not say, nobody says of all: one of them
-/// makes the result one of version 1.
+/// [`Waker::Unknown`](super::Waker::Unknown).
 ///
 /// All of this depends neither on the order of the profiles nor on which are
 /// merged first. The order of the tasks does not depend on the former: a task
@@ -116,10 +115,7 @@ impl Merger {
             indices[usize::from(known.number)] = index;
         }
         for Merged { task, .. } in &mut self.tasks {
-            match header.start {
-                Some(_) => renumber(task, &indices),
-                None => forget_wakers(task),
-            }
+            renumber(task, &indices);
         }
         let mut tasks = room(self.tasks.len())?;
         tasks.extend(self.tasks.into_iter().map(|known| StoredTask {
@@ -203,7 +199,7 @@ impl Merger {
             });
         }
         Ok(Header {
-            start: (expected.start.zip(found.start)).map(|(a, b)| a.merged(b)),
+            start: expected.start.merged(found.start),
             timing,
             runs: (expected.runs.checked_add(found.runs)).ok_or(MergeError::TooManyRuns)?,
             unrecorded: expected.unrecorded.saturating_add(found.unrecorded),
@@ -303,9 +299,10 @@ impl Merged {
             *figure = figure.merged(other);
         }
         task.figures = Figures::from_array(figures);
-        task.spawned = task.spawned.zip(other.spawned).map(|(known, other)| {
-            let after = other.after.renumbered(numbered(numbers));
-            known.merged(Spawned { after, ..other })
+        let after = other.spawned.after.renumbered(numbered(numbers));
+        task.spawned = task.spawned.merged(Spawned {
+            after,
+            ..other.spawned
         });
         add(&mut task.phases, &other.phases, numbers);
     }
@@ -318,18 +315,8 @@ fn numbered(numbers: &[u16]) -> impl Fn(u16) -> Option<u16> {
 
 /// Names the tasks that this one knows of by these numbers.
 fn renumber(task: &mut StoredTask, numbers: &[u16]) {
-    if let Some(spawned) = &mut task.spawned {
-        spawned.after = spawned.after.renumbered(numbered(numbers));
-    }
+    task.spawned.after = task.spawned.after.renumbered(numbered(numbers));
     task.phases.renumber(numbered(numbers));
-}
-
-/// Leaves what version 1 says.
-fn forget_wakers(task: &mut StoredTask) {
-    task.spawned = None;
-    for phase in &mut task.phases.list {
-        (phase.woken_by, phase.wakes) = (Waker::Unknown, Wakes::default());
-    }
 }
 
 /// An empty list with room for `len`.

@@ -65,12 +65,10 @@ pub enum Rule {
     Kernel,
     /// The first 4 numbers, or a task of the profile.
     Waker,
-    /// Who woke it is said only after a block, and in version 2.
+    /// A waker is stored only after a block.
     PhaseWaker,
-    /// Whom it woke: up to two, the root or tasks, in order, or one who is not known; in version 2.
+    /// The woken tasks: up to two, the root or tasks, in order, or one that is not known.
     PhaseWakes,
-    /// How tasks were spawned is said of all or of none: in version 2, or in version 1.
-    Spawned,
 }
 
 impl fmt::Display for Rule {
@@ -104,9 +102,8 @@ impl fmt::Display for Rule {
             Self::PhaseExit => "an exit only as the last phase",
             Self::Kernel => "a kernel from 0 to 2",
             Self::Waker => "0 to 3 or a task of the profile as the waker",
-            Self::PhaseWaker => "a waker only after a block, of version 2",
-            Self::PhaseWakes => "up to 2 whom it woke, the root or tasks, in order, of version 2",
-            Self::Spawned => "how each task was spawned exactly in version 2",
+            Self::PhaseWaker => "a waker only after a block",
+            Self::PhaseWakes => "up to 2 woken tasks, the root or others, in order",
         })
     }
 }
@@ -137,10 +134,8 @@ impl Header {
     pub(super) fn validate(&self) -> Result<(), Broken> {
         require(self.cpus >= 1, Rule::Cpus, 0)?;
         require(self.runs >= 1, Rule::Runs, 0)?;
-        if let Some(start) = &self.start {
-            for figure in start.figures() {
-                figure.validate(self.runs)?;
-            }
+        for figure in self.start.figures() {
+            figure.validate(self.runs)?;
         }
         Ok(())
     }
@@ -203,8 +198,8 @@ impl Wakes {
 }
 
 impl Phases {
-    /// `tasks` is how many the profile has, or nothing where wakers are not said.
-    fn validate(&self, tasks: Option<usize>) -> Result<(), Broken> {
+    /// `tasks` is how many the profile has.
+    fn validate(&self, tasks: usize) -> Result<(), Broken> {
         let list = &self.list;
         require(
             list.len() <= MAX_PHASES,
@@ -215,17 +210,10 @@ impl Phases {
             require(phase.intervals >= 1, Rule::PhaseIntervals, 0)?;
             let may = phase.ended == Ended::Block || phase.blocked.0 == 0;
             require(may, Rule::PhaseBlocked, phase.blocked.0)?;
-            let may =
-                phase.woken_by == Waker::Unknown || phase.ended == Ended::Block && tasks.is_some();
+            let may = phase.woken_by == Waker::Unknown || phase.ended == Ended::Block;
             require(may, Rule::PhaseWaker, phase.woken_by.number())?;
-            let woken = phase.wakes.iter().count();
-            require(
-                woken == 0 || tasks.is_some(),
-                Rule::PhaseWakes,
-                woken as u64,
-            )?;
-            phase.woken_by.validate(tasks.unwrap_or(0))?;
-            phase.wakes.validate(tasks.unwrap_or(0))?;
+            phase.woken_by.validate(tasks)?;
+            phase.wakes.validate(tasks)?;
         }
         match self.order {
             PhaseOrder::AsRun => {
@@ -259,16 +247,11 @@ impl StoredTask {
         for figure in self.figures.to_array() {
             figure.validate(self.runs)?;
         }
-        let is_told = self.spawned.is_some();
-        let expected = header.start.is_some();
-        require(is_told == expected, Rule::Spawned, u64::from(is_told))?;
-        if let Some(spawned) = &self.spawned {
-            for figure in spawned.figures() {
-                figure.validate(self.runs)?;
-            }
-            spawned.after.validate(count)?;
+        for figure in self.spawned.figures() {
+            figure.validate(self.runs)?;
         }
-        self.phases.validate(expected.then_some(count))
+        self.spawned.after.validate(count)?;
+        self.phases.validate(count)
     }
 }
 

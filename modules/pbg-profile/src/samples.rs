@@ -23,7 +23,7 @@ pub fn header() -> Header {
         policy: PolicyName::new("rr").unwrap(),
         runs: 1,
         unrecorded: 0,
-        start: None,
+        start: Start::default(),
     }
 }
 
@@ -47,7 +47,7 @@ pub fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
             ..Figures::default()
         },
         phases: Phases::default(),
-        spawned: None,
+        spawned: Spawned::default(),
     }
 }
 
@@ -66,20 +66,20 @@ pub fn woken(whom: Waker, count: u64, after: u64) -> Woken {
     }
 }
 
-/// A profile of a run on a kernel that preempts, which says all that version 2 can.
-pub fn newer(mut profile: StoredProfile) -> StoredProfile {
+/// Returns `profile` as of a run on a kernel that preempts, with how it and its tasks began.
+pub fn with_starts(mut profile: StoredProfile) -> StoredProfile {
     let runs = u64::from(profile.header.runs);
     let same = |value: u64| Figure {
         total: value * runs,
         least: value,
         most: value,
     };
-    profile.header.start = Some(Start {
+    profile.header.start = Start {
         tick: same(10_000_000),
         phase: same(1234),
         age: same(1 << 33),
         kernel: Kernel::Preemptive,
-    });
+    };
     for (n, task) in (0..).zip(&mut profile.tasks) {
         let runs = u64::from(task.runs);
         let same = |value: u64| Figure {
@@ -87,13 +87,13 @@ pub fn newer(mut profile: StoredProfile) -> StoredProfile {
             least: value,
             most: value,
         };
-        task.spawned = Some(Spawned {
+        task.spawned = Spawned {
             at: same(n * 1_000_000),
             parent_run: same(n * 500),
             parent_blocks: same(n),
             parent_woken: same(n * 7),
             after: if n == 0 { Waker::Unknown } else { Waker::Timer },
-        });
+        };
     }
     profile
 }
@@ -135,7 +135,7 @@ pub fn waker(tasks: u16) -> impl Strategy<Value = Waker> {
 
 /// How `tasks` came to be there, the run began, and whom they woke, in place of what there was.
 pub fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> StoredProfile {
-    let mut profile = newer(profile);
+    let mut profile = with_starts(profile);
     let tasks = profile.tasks.len();
     let exists = |waker| match waker {
         Waker::Task(index) => Waker::Task(index % tasks as u16),
@@ -148,8 +148,7 @@ pub fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> S
     };
     for task in &mut profile.tasks {
         let (_, after, _) = next();
-        let spawned = task.spawned.as_mut().unwrap();
-        spawned.after = after;
+        task.spawned.after = after;
         for phase in &mut task.phases.list {
             let (count, by, whom) = next();
             if phase.ended == Ended::Block {

@@ -48,10 +48,8 @@ pub struct StoredTask {
     pub figures: Figures,
     /// How it did it.
     pub phases: Phases,
-    /// How it came to be there; in every task or in none of a profile ([`Header::start`]).
-    ///
-    /// [`Header::start`]: super::Header::start
-    pub spawned: Option<Spawned>,
+    /// When it was spawned, and what its parent had done by then.
+    pub spawned: Spawned,
 }
 
 /// When a task was spawned, and what its parent had done by then.
@@ -65,7 +63,7 @@ pub struct Spawned {
     pub parent_blocks: Figure,
     /// When its parent had last been woken, in counts since that first spawn; 0 if never.
     pub parent_woken: Figure,
-    /// Who had woken its parent last, if it had blocked.
+    /// The waker of its parent's last wait, if the parent had blocked.
     pub after: Waker,
 }
 

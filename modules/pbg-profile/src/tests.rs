@@ -62,7 +62,7 @@ fn sample() -> StoredProfile {
     };
     let mut fourth = labelled("wanderer", 0, 5);
     fourth.place = Place::Several;
-    let mut profile = newer(StoredProfile {
+    let mut profile = with_starts(StoredProfile {
         header: Header {
             runs: 3,
             unrecorded: 300,
@@ -78,22 +78,6 @@ fn sample() -> StoredProfile {
     let waits = &mut profile.tasks[1].phases.list[1];
     (waits.woken_by, waits.wakes) = (Waker::Outside, Wakes::of([woken(Waker::Unknown, 1, 0)]));
     profile
-}
-
-/// Returns the part of a profile that version 1 has.
-fn older(mut profile: StoredProfile) -> StoredProfile {
-    profile.header.start = None;
-    for task in &mut profile.tasks {
-        task.spawned = None;
-        for phase in &mut task.phases.list {
-            *phase = StoredPhase::new(phase.ended, phase.intervals, phase.run, phase.blocked);
-        }
-    }
-    profile
-}
-
-fn of_one(task: StoredTask) -> StoredProfile {
-    of(vec![task])
 }
 
 /// Returns `bytes` with the right length and checksum, as an attacker who knows the format would

@@ -54,7 +54,7 @@ pub fn header(policy: PolicyName, unrecorded: u64, start: Start) -> Header {
         policy,
         runs: 1,
         unrecorded,
-        start: Some(start),
+        start,
     }
 }
 

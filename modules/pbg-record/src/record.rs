@@ -445,7 +445,7 @@ impl Record {
             deadline: None,
             figures,
             phases: self.read_phases(run, ended)?,
-            spawned: Some(Spawned {
+            spawned: Spawned {
                 at: Figure::once((spawned - start).0),
                 parent_run,
                 parent_blocks,
@@ -454,7 +454,7 @@ impl Record {
                     woken => (Counts(woken) - start).0,
                 }),
                 after: waker(self.wakers.get() >> 16),
-            }),
+            },
         })
     }
 

@@ -421,9 +421,7 @@ impl Recorder {
         for task in &mut tasks {
             let place = |index: u16| places.get(usize::from(index)).copied().flatten();
             task.phases.renumber(place);
-            if let Some(spawned) = &mut task.spawned {
-                spawned.after = spawned.after.renumbered(place);
-            }
+            task.spawned.after = task.spawned.after.renumbered(place);
         }
         let left_out = (records.len() - tasks.len()) as u64;
         Ok((tasks, left_out))

@@ -198,17 +198,17 @@ impl Spawns<'_> {
         self.clock.ns(figure.total as f64) / f64::from(task.runs)
     }
 
-    /// Returns the tasks whose spawn was recorded.
-    fn known(&self) -> impl Iterator<Item = (usize, &StoredTask, Spawned)> {
+    /// Returns the tasks, and how each was spawned.
+    fn tasks(&self) -> impl Iterator<Item = (usize, &StoredTask, Spawned)> {
         let tasks = self.profile.tasks.iter().enumerate();
-        tasks.filter_map(|(i, task)| Some((i, task, task.spawned?)))
+        tasks.map(|(i, task)| (i, task, task.spawned))
     }
 
     fn by_main(&self, jobs: &mut [Job]) {
         let (mut run_before, mut blocks_before) = (0.0, 0);
         // A task that was spawned before them all may have been left out of the recording.
         let mut first_ns: Option<f64> = None;
-        for (i, task, spawned) in self.known().filter(|(_, task, _)| parent(task).is_none()) {
+        for (i, task, spawned) in self.tasks().filter(|(_, task, _)| parent(task).is_none()) {
             let run_ns = self.ns(spawned.parent_run, task);
             let blocks = spawned.parent_blocks.mean(task.runs);
             jobs[i].arrival = match (first_ns, spawned.after) {
@@ -226,7 +226,7 @@ impl Spawns<'_> {
     }
 
     fn by_tasks(&self, jobs: &mut [Job]) {
-        for (i, task, spawned) in self.known() {
+        for (i, task, spawned) in self.tasks() {
             let Some(parent) = parent(task) else {
                 continue;
             };

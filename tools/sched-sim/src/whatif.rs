@@ -89,7 +89,7 @@ pub enum WhatIfError {
     },
     /// No task of the recording comes late.
     #[error(
-        "--arrivals: expected a recording with tasks that come late, found one in which all are there at the start, or of version 1, which does not say"
+        "--arrivals: expected a recording with tasks that come late, found one in which all are there at the start"
     )]
     NoArrivals,
 }

@@ -12,7 +12,7 @@ mod show;
 mod variation;
 
 use anyhow::{Result, bail, ensure};
-use axsched_ext::pbg::stored::{self, Architecture, Expected, Timing};
+use axsched_ext::pbg::stored::{self, Architecture, Expected, Timing, VERSION};
 
 use crate::{
     Verdict,
@@ -63,13 +63,12 @@ fn verify(args: &VerifyArgs) -> Result<Verdict> {
         }
     };
     let (title, bytes) = (title(&source.profile), source.bytes);
-    let version = source.profile.version();
     let console = match source.is_console {
         true => ", in a console log",
         false => "",
     };
     print_line(format_args!(
-        "{place}: good: {title}; version {version}, {bytes} bytes{console}"
+        "{place}: good: {title}; version {VERSION}, {bytes} bytes{console}"
     ))?;
     Ok(Verdict::Good)
 }

@@ -127,7 +127,7 @@ fn every_policy_is_beside_the_bound_and_two_runs_print_the_same() {
         // The plan is shortest first.
         assert_near(average_on(one, cpus, "pbg") / least, 1.0, plan_is_within);
     }
-    assert_has(&one.out, "does not say when tasks were spawned");
+    assert_has(&one.out, "A wait that did not happen");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use axsched_ext::pbg::Plan;
 use axsched_ext::pbg::stored::{
-    MAX_BYTES, OLDEST_VERSION, VERSION, decode, encode, has_frame, merge, read_frame, write_frame,
+    MAX_BYTES, VERSION, decode, encode, has_frame, merge, read_frame, write_frame,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -13,15 +13,13 @@ fuzz_target!(|data: &[u8]| {
     // Behind the magic and version of a profile and under a checksum that is
     // right, since no fuzzer finds these by itself.
     if data.len() >= 23 {
-        for version in OLDEST_VERSION..=VERSION {
-            let mut bytes = b"\x89PBG\r\n\x1a\n".to_vec();
-            bytes.extend(version.to_le_bytes());
-            bytes.extend(&data[..2]);
-            bytes.extend((data.len() as u32 + 18).to_le_bytes());
-            bytes.extend(&data[2..]);
-            bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-            decoded(&bytes);
-        }
+        let mut bytes = b"\x89PBG\r\n\x1a\n".to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(&data[..2]);
+        bytes.extend((data.len() as u32 + 18).to_le_bytes());
+        bytes.extend(&data[2..]);
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        decoded(&bytes);
     }
 
     if let Ok(bytes) = read_frame(data) {

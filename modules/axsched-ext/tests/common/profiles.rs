@@ -3,8 +3,8 @@
 
 use axsched_ext::{
     pbg::stored::{
-        Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName,
-        StoredProfile, StoredTask, Timing,
+        Architecture, Figures, Header, Phases, Place, PolicyName, Program, ProgramName, Spawned,
+        Start, StoredProfile, StoredTask, Timing,
     },
     units::TaskKey,
 };
@@ -23,7 +23,7 @@ pub fn header(program: &str) -> Header {
         policy: PolicyName::new("rr").expect("a short name"),
         runs: 1,
         unrecorded: 0,
-        start: None,
+        start: Start::default(),
     }
 }
 
@@ -38,7 +38,7 @@ pub fn task(ordinal: u32) -> StoredTask {
         deadline: None,
         figures: Figures::default(),
         phases: Phases::default(),
-        spawned: None,
+        spawned: Spawned::default(),
     }
 }
 

@@ -57,9 +57,7 @@ fn name_by_key(task: &mut StoredTask, profile: &StoredProfile) {
 fn renumber(task: &mut StoredTask, number: impl Fn(u16) -> u16) {
     let number = |index| Some(number(index));
     task.phases.renumber(number);
-    if let Some(spawned) = &mut task.spawned {
-        spawned.after = spawned.after.renumbered(number);
-    }
+    task.spawned.after = task.spawned.after.renumbered(number);
 }
 
 /// Merges all runs of a task at once, as the page of the format defines it.
@@ -132,16 +130,13 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
             phases: if alike { phases } else { phases.coarsened() },
             spawned: all()
                 .map(|task| task.spawned)
-                .reduce(|a, b| a.zip(b).map(|(a, b)| a.merged(b)))
-                .flatten(),
+                .reduce(Spawned::merged)
+                .unwrap(),
         };
         renumber(&mut task, |number| {
             let key = KEYS.with_borrow(|keys| keys[usize::from(number)]);
             index(key) as u16
         });
-        if profiles.iter().any(|p| p.header.start.is_none()) {
-            task = older(of_one(task)).tasks.remove(0);
-        }
         task
     });
     StoredProfile {
@@ -152,8 +147,8 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
             runs: profiles.iter().map(|p| p.header.runs).sum(),
             unrecorded: (profiles.iter()).fold(0, |sum, p| sum.saturating_add(p.header.unrecorded)),
             start: (profiles.iter().map(|p| p.header.start))
-                .reduce(|a, b| a.zip(b).map(|(a, b)| a.merged(b)))
-                .flatten(),
+                .reduce(Start::merged)
+                .unwrap(),
             ..header
         },
         tasks: tasks.collect(),
@@ -327,8 +322,7 @@ fn a_task_that_does_not_belong_keeps_the_others_of_its_profile_out() {
     merger.add(&sample()).unwrap();
     assert_eq!(merger.add(&other).unwrap_err().profile(), Some(1));
     other.tasks[1].label = None;
-    other = older(other);
-    other.tasks.truncate(1);
+    other = of(vec![child_of_root(0, 300)]);
     other.header.runs = u32::MAX;
     assert_eq!(merger.add(&other), Err(MergeError::TooManyRuns));
     assert_eq!(merger.finish(), Ok(sample()));
@@ -356,12 +350,11 @@ fn profiles_that_do_not_belong_together_do_not_merge() {
             p.tasks[1].label = Some(Label::new("other").unwrap());
         }),
         ("too many runs", |p| {
-            *p = older(p.clone());
+            p.header.start = Start::default();
             p.header.runs = u32::MAX;
         }),
         ("no CPU", |p| p.header.cpus = 0),
         ("too many tasks", |p| {
-            p.header.start = None;
             p.tasks = (0..4096).map(|i| child_of_root(i + 9, 0)).collect();
         }),
     ];

@@ -6,9 +6,9 @@ use super::*;
 use crate::*;
 use sched_core::units::{Counts, TaskKey};
 
-/// Where the contents of `of(vec![…])` begin: runs, unrecorded, count, tasks.
+/// Where the contents of `of(vec![…])` begin: runs, unrecorded, tick, phase, age, kernel, count, tasks.
 const RUNS_AT: usize = 35 + 8 + 2;
-const COUNT_AT: usize = RUNS_AT + 2;
+const COUNT_AT: usize = RUNS_AT + 2 + 4;
 const TASK_AT: usize = COUNT_AT + 1;
 
 /// Returns the rule that the bytes of `profile` break after `change`, with the checksum set right, and
@@ -25,8 +25,8 @@ fn rule(profile: &StoredProfile, change: impl FnOnce(&mut Vec<u8>)) -> (usize, R
 #[test]
 fn bytes_in_another_form_are_refused() {
     let one = of(vec![child_of_root(0, 5)]);
-    // parent, ordinal, flags, runs, 7 figures, phases
-    let task = [0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0];
+    // parent, ordinal, flags, runs, 7 figures, 4 figures of the spawn and a waker, phases
+    let task = [0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(opened(&one)[TASK_AT..], task);
     let set = |at: usize, to: &'static [u8]| {
         rule(&one, |bytes| {
@@ -66,11 +66,11 @@ fn bytes_in_another_form_are_refused() {
     assert_eq!(in_task(0, &[2]), (TASK_AT, Rule::Parent));
     assert_eq!(in_task(2, &[0x20]), (TASK_AT + 2, Rule::Flags));
     assert_eq!(in_task(3, &[0]), (TASK_AT, Rule::TaskRuns));
-    // (More than one run: what was a figure is three numbers.)
-    assert_eq!(
-        in_task(3, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-        (TASK_AT, Rule::TaskRuns)
-    );
+    // With two runs a figure is three numbers.
+    const TWO_RUNS: &[u8] = &[
+        2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    assert_eq!(in_task(3, TWO_RUNS), (TASK_AT, Rule::TaskRuns));
     let given = TaskKey::ROOT.child(0).to_bits().to_le_bytes();
     let stored = rule(&one, |bytes| {
         bytes[TASK_AT + 2] = 1;
@@ -95,36 +95,43 @@ fn bytes_in_another_form_are_refused() {
     let twice = rule(
         &of(vec![child_of_root(0, 5), child_of_root(1, 6)]),
         |bytes| {
-            bytes[TASK_AT + 13] = 0;
+            bytes[TASK_AT + 18] = 0;
         },
     );
-    assert_eq!(twice, (TASK_AT + 12, Rule::KeyUnique));
-    assert_eq!(in_task(11, &[0, 0]), (TASK_AT + 12, Rule::Nothing));
+    assert_eq!(twice, (TASK_AT + 17, Rule::KeyUnique));
+    assert_eq!(in_task(16, &[0, 0]), (TASK_AT + 17, Rule::Nothing));
 
     // Phases.
-    let phases = |list: &'static [u8]| in_task(11, list);
-    assert_eq!(phases(&[17]), (TASK_AT + 11, Rule::PhaseCount));
-    assert_eq!(phases(&[1, 4, 1, 1]), (TASK_AT + 12, Rule::PhaseEnded));
-    assert_eq!(phases(&[1, 0, 0, 1]), (TASK_AT, Rule::PhaseIntervals));
-    assert_eq!(phases(&[2, 3, 1, 1, 0, 1, 1]), (TASK_AT, Rule::PhaseExit));
-    assert_eq!(phases(&[1, 2, 1, 1]), (TASK_AT + 15, Rule::Complete));
-    for list in [&[0][..], &[2, 1, 1, 1, 0, 1, 1], &[2, 0, 1, 1, 0, 1, 1]] {
+    let phases = |list: &'static [u8]| in_task(16, list);
+    assert_eq!(phases(&[17]), (TASK_AT + 16, Rule::PhaseCount));
+    assert_eq!(phases(&[1, 4, 1, 1]), (TASK_AT + 17, Rule::PhaseEnded));
+    assert_eq!(phases(&[1, 0, 0, 1, 0]), (TASK_AT, Rule::PhaseIntervals));
+    assert_eq!(
+        phases(&[2, 3, 1, 1, 0, 0, 1, 1, 0]),
+        (TASK_AT, Rule::PhaseExit)
+    );
+    assert_eq!(phases(&[1, 2, 1, 1]), (TASK_AT + 20, Rule::Complete));
+    for list in [
+        &[0][..],
+        &[2, 1, 1, 1, 0, 0, 1, 1, 0],
+        &[2, 0, 1, 1, 0, 0, 1, 1, 0],
+    ] {
         let unordered = rule(&one, |bytes| {
             bytes[TASK_AT + 2] = 0x10;
-            bytes.splice(TASK_AT + 11.., list.iter().copied());
+            bytes.splice(TASK_AT + 16.., list.iter().copied());
         });
         assert_eq!(unordered, (TASK_AT, Rule::PhaseOrder));
     }
 }
 
 #[test]
-fn bytes_that_version_2_adds_in_another_form_are_refused() {
+fn bytes_of_starts_and_wakers_in_another_form_are_refused() {
     let mut task = child_of_root(0, 5);
     task.phases.list = vec![phase(Ended::Block, 1, 5, 7)];
-    let mut one = newer(of(vec![task]));
+    let mut one = with_starts(of(vec![task]));
     let block = &mut one.tasks[0].phases.list[0];
     (block.woken_by, block.wakes) = (Waker::Task(0), Wakes::of([woken(Waker::Root, 2, 9)]));
-    one.header.start = Some(Start::default());
+    one.header.start = Start::default();
     // After runs and unrecorded: the tick, its phase, the age, the kernel.
     let start_at = RUNS_AT + 2;
     assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
@@ -157,9 +164,6 @@ fn bytes_that_version_2_adds_in_another_form_are_refused() {
     assert_eq!(in_task(22, &[0]), (23, Rule::Nothing));
     assert_eq!(in_task(22, &[2, 0, 1, 1]), (23, Rule::PhaseWakes));
     assert_eq!(in_task(22, &[2, 4, 1, 1]), (26, Rule::PhaseWakes));
-    // Version 1 has none of all this, and version 2 has it all.
-    assert_eq!(rule(&one, |bytes| bytes[8] = 1).1, Rule::Nothing);
-    assert_eq!(rule(&older(one), |bytes| bytes[8] = 2).1, Rule::Parent);
 }
 
 #[test]
@@ -175,7 +179,7 @@ fn more_tasks_than_are_recorded_are_refused() {
                 0..128 => bytes.push(ordinal as u8),
                 _ => bytes.extend(long(ordinal)),
             }
-            bytes.extend([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+            bytes.extend([0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         }
         decode(&sealed(bytes)).map(|profile| profile.tasks.len())
     };
@@ -201,21 +205,23 @@ fn a_figure_that_no_runs_can_give_is_refused() {
     assert!(with(30, 10, 10) && with(40, 10, 20) && with(50, 10, 20));
     assert!(!with(31, 10, 10) && !with(39, 10, 20) && !with(51, 10, 20) && !with(30, 20, 10));
     assert!(with(u64::MAX, u64::MAX, u64::MAX) && with(u64::MAX, 0, u64::MAX));
-    // And in bytes, where a spread may also leave the range of numbers.
+    // And in bytes, where a spread may also leave the range of numbers. The three figures of the
+    // header have two more bytes each.
+    let task_at = TASK_AT + 6;
     let bad = rule(
         &{
             with(40, 10, 20);
             three
         },
-        |bytes| bytes[TASK_AT + 4] = 39,
+        |bytes| bytes[task_at + 4] = 39,
     );
-    assert_eq!(bad, (TASK_AT, Rule::Figure));
+    assert_eq!(bad, (task_at, Rule::Figure));
 }
 
 #[test]
 fn a_profile_that_breaks_a_rule_is_not_encoded() {
     type Change = fn(&mut StoredProfile);
-    let changes: [(&str, Change); 17] = [
+    let changes: [(&str, Change); 14] = [
         ("no CPU", |p| p.header.cpus = 0),
         ("no run", |p| p.header.runs = 0),
         ("too many tasks", |p| {
@@ -236,10 +242,8 @@ fn a_profile_that_breaks_a_rule_is_not_encoded() {
         ("blocked after a yield", |p| {
             p.tasks[0].phases.list[0].blocked = Counts(9);
         }),
-        ("no spawn in version 2", |p| p.tasks[2].spawned = None),
-        ("spawns in version 1", |p| p.header.start = None),
         ("spawned after no task of it", |p| {
-            p.tasks[0].spawned.as_mut().unwrap().after = Waker::Task(4);
+            p.tasks[0].spawned.after = Waker::Task(4);
         }),
         ("a waker after a yield", |p| {
             p.tasks[0].phases.list[0].woken_by = Waker::Timer;
@@ -247,12 +251,8 @@ fn a_profile_that_breaks_a_rule_is_not_encoded() {
         ("it woke the timer", |p| {
             p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Timer, 1, 1)]);
         }),
-        ("wakes in version 1", |p| {
-            *p = older(p.clone());
-            p.tasks[0].phases.list[0].wakes = Wakes::of([woken(Waker::Root, 2, 1)]);
-        }),
         ("a tick below the least", |p| {
-            p.header.start.as_mut().unwrap().tick.total = 1;
+            p.header.start.tick.total = 1;
         }),
         ("a key twice", |p| p.tasks[3].key = p.tasks[0].key),
     ];

@@ -324,7 +324,7 @@ fn a_spawn_is_recorded_with_what_the_parent_had_done_by_then() {
     let (tasks, _) = recorder
         .read(Counts(now + 600), |of| ptr::eq(of, root))
         .unwrap();
-    let spawned = tasks.iter().map(|task| task.spawned.unwrap());
+    let spawned = tasks.iter().map(|task| task.spawned);
     let told = |spawned: Spawned| (spawned.figures().map(|figure| figure.total), spawned.after);
     let found: Vec<_> = spawned.map(told).collect();
     assert_eq!(

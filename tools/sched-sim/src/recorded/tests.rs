@@ -145,12 +145,10 @@ fn profile_of(tasks: &[(Option<u32>, Spawned)]) -> StoredProfile {
             order: PhaseOrder::AsRun,
             list: vec![StoredPhase::new(Ended::Exit, 1, Counts(MS), Counts::ZERO)],
         },
-        spawned: Some(spawned),
+        spawned,
         ..profiles::task(i)
     };
-    let mut profile = profiles::profile("by hand", (0..).zip(tasks).map(task));
-    profile.header.start = Some(Start::default());
-    profile
+    profiles::profile("by hand", (0..).zip(tasks).map(task))
 }
 
 #[test]

@@ -170,6 +170,7 @@ fn json(profile: &StoredProfile) -> Value {
             ((*name).to_owned(), figure)
         });
         let phases = task.phases.list.iter().map(|one| phase(one, &names));
+        let spawned = &task.spawned;
         json!({
             "task": names.name(index),
             "key": task.key.to_string(),
@@ -189,14 +190,13 @@ fn json(profile: &StoredProfile) -> Value {
                 PhaseOrder::AsRun => "as-run",
                 PhaseOrder::ByEnding => "by-ending",
             },
-            // Profiles of version 1 have none.
-            "spawned": task.spawned.map(|spawned| json!({
+            "spawned": {
                 "at_counts": mean(spawned.at, task.runs),
                 "parent_run_counts": mean(spawned.parent_run, task.runs),
                 "parent_blocks": mean(spawned.parent_blocks, task.runs),
                 "parent_woken_counts": mean(spawned.parent_woken, task.runs),
                 "after": (spawned.after != Waker::Unknown).then(|| named(spawned.after, &names)),
-            })),
+            },
             "phases": phases.collect::<Vec<_>>(),
         })
     });

@@ -206,10 +206,11 @@ impl Steps {
             let own_waits_ns = clock.ns(sum(|phase| phase.blocked.0 as f64));
             let begins_ns = match task.place {
                 Place::Child { parent, .. } => waited_ns[parent as usize],
-                Place::Root { .. } | Place::Several => task.spawned.map_or(0.0, |spawned| {
+                Place::Root { .. } | Place::Several => {
+                    let spawned = &task.spawned;
                     let latest = spawned.parent_run.total.max(spawned.parent_woken.total);
                     clock.ns(latest as f64) / runs
-                }),
+                }
             };
             waited_ns.push(begins_ns + own_waits_ns);
             last_ns = last_ns.max(begins_ns + own_waits_ns);

@@ -154,22 +154,11 @@ pbg-coop and stock-fifo. "
     if is_changed {
         out += "\nPBG's plan is that of the recording, which does not know the changes.\n";
     }
-    let header = &flavours.preemptive.profile.header;
-    out += match header.start {
-        None => {
-            "
-The recording does not say when tasks were spawned, nor which task ended a wait. Main's tasks are
-taken to be there at the start, others when their parents begin, and each wait for a sleep of the
-same length.
-"
-        }
-        Some(_) => {
-            "
+    out += "
 A task that came after a sleep of main comes at that time in any case; a task that waited for
 another waits for it. A wait that did not happen, as its end was there already, is not recorded.
-"
-        }
-    };
+";
+    let header = &flavours.preemptive.profile.header;
     let rest = flavours.all().fold(0.0_f64, |rest, of| rest.max(of.rest));
     let broken: u64 = flavours.all().map(|of| of.broken_waits).sum();
     if broken > 0 {
