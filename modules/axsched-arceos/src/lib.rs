@@ -24,7 +24,7 @@ use core::fmt;
 
 use axhal::irq::{IPI_IRQ, IpiTarget};
 use axhal::percpu::{current_task_ptr, this_cpu_id};
-use axsched_ext::balance::{Machine, SHARED};
+use axsched_ext::balance::{Machine, SMP_STATE};
 use axtask::TaskInner;
 
 /// Why the CPUs are not connected.
@@ -71,7 +71,7 @@ pub fn connect() -> Result<(), Error> {
         this_cpu: this_cpu_id,
         current: current_task_ptr::<()>,
         interrupt,
-        joins: || axhal::irq::set_enable(IPI_IRQ, true),
+        join: || axhal::irq::set_enable(IPI_IRQ, true),
         wait,
         may_run,
     };
@@ -115,7 +115,7 @@ fn after_interrupt(irq: usize) {
         axtask::on_timer_tick();
     }
     // Whatever it was may have made a task ready, and come between idle's last look and its halt.
-    if SHARED.idles(this_cpu_id()) {
+    if SMP_STATE.is_idle(this_cpu_id()) {
         axtask::yield_now();
     }
 }

@@ -82,17 +82,17 @@ macro_rules! policy {
             pub type Scheduler<T> = $scheduler;
             /// The scheduler, within the layer for several CPUs.
             #[cfg(feature = "balanced")]
-            pub type Scheduler<T> = <$scheduler as balance::OnSeveralCpus>::Balanced;
+            pub type Scheduler<T> = <$scheduler as balance::SmpVariant>::Smp;
 
             /// From now on the system's CPUs share the work.
             ///
             /// # Safety
-            /// Those of [`Shared::connect`](balance::Shared::connect), of
-            /// [`SHARED`](balance::SHARED); the tasks wrap `T`.
+            /// Those of [`SmpState::connect`](balance::SmpState::connect), of
+            /// [`SMP_STATE`](balance::SMP_STATE); the tasks wrap `T`.
             #[cfg(feature = "balanced")]
             pub unsafe fn connect<T: 'static>(machine: balance::Machine) {
                 // SAFETY: the caller's promise.
-                unsafe { <$scheduler as balance::OnSeveralCpus>::connect(machine) };
+                unsafe { <$scheduler as balance::SmpVariant>::connect(machine) };
             }
         }
     };

@@ -5,7 +5,8 @@
 mod common;
 
 use axsched_ext::balance::{
-    Balanced, Machine, SharedPerThread, SharedSource, run_balanced, simulated_machine as connected,
+    Machine, SmpStateSource, ThreadSmpState, WorkSharing, run_balanced,
+    simulated_machine as connected,
 };
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::Policy;
@@ -59,8 +60,8 @@ where
     P: Policy<Inner = ModelTask, State: InitialState>,
 {
     // SAFETY: only these schedulers share it, one for each CPU, and all are of one type.
-    unsafe { SharedPerThread::renew().connect(on) };
-    let made = |_| Balanced::<P, SharedPerThread>::new();
+    unsafe { ThreadSmpState::renew().connect(on) };
+    let made = |_| WorkSharing::<P, ThreadSmpState>::new();
     run(config, main, made, Task::<ModelTask, P::State>::new)
 }
 
@@ -259,9 +260,9 @@ fn rule_6_cpus_have_the_longer_queue_in_turn() {
     assert!(report.interrupts < ticks, "{}", report.interrupts);
 }
 
-/// GUEST. On two CPUs, two tasks yield ten times a tick, and one yields every second tick. The task that was
+/// RETAINED. On two CPUs, two tasks yield ten times a tick, and one yields every second tick. The task that was
 /// handed to the third one's CPU has run there long before a tick hits it, and may migrate again. So all
-/// three, which have as much work, end together. Were it a guest until a tick hits it, it would have
+/// three, which have as much work, end together. Were it retained until a tick hits it, it would have
 /// a twentieth of a CPU for 128 ticks and more.
 #[test]
 fn task_that_was_handed_over_is_a_guest_until_it_has_run() {
@@ -320,7 +321,7 @@ fn wakes_while_a_cpu_idles_are_one_ipi_each_and_all_are_counted() {
         // And for the spawn, main's own wake, and `gc` as the sleeper exits.
         let found = report.interrupts;
         assert!((WAKES..=WAKES + 3).contains(&found), "{found}");
-        let counted = (0..cpus).map(|cpu| SharedPerThread::shared().interrupts(cpu));
+        let counted = (0..cpus).map(|cpu| ThreadSmpState::smp_state().interrupts(cpu));
         assert_eq!(counted.sum::<u64>(), found);
     }
 }
@@ -387,7 +388,7 @@ fn rule_7_task_is_sent_on_from_the_queue_that_a_wake_chose_before_its_affinity_c
     }
 }
 
-/// WANTED. Ticks are so far apart that none of them helps.
+/// HANDOFF. Ticks are so far apart that none of them helps.
 #[test]
 fn task_that_gives_its_cpu_to_a_pinned_one_goes_on_elsewhere() {
     let pinned = Op::spawn("pinned", [Op::Migrate(CpuMask(1)), Op::Run(500)]);
@@ -396,7 +397,7 @@ fn task_that_gives_its_cpu_to_a_pinned_one_goes_on_elsewhere() {
     passes_on_time(ticking(10_000, 2), 1, &Program::new("main", ops));
 }
 
-/// WANTED. Main may run on the first CPU only when it first gives way to a pinned task, and anywhere when it does
+/// HANDOFF. Main may run on the first CPU only when it first gives way to a pinned task, and anywhere when it does
 /// so again.
 #[test]
 fn task_that_may_run_elsewhere_only_later_goes_on_there_when_it_gives_way() {

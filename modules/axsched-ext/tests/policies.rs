@@ -67,7 +67,7 @@ macro_rules! policies {
 
                 #[test]
                 fn has_its_name_on_one_cpu_and_on_several() {
-                    type Smp = <Scheduler<ModelTask> as balance::OnSeveralCpus>::Balanced;
+                    type Smp = <Scheduler<ModelTask> as balance::SmpVariant>::Smp;
                     let name = $feature.trim_start_matches("sched_").to_uppercase();
                     assert_eq!(<Scheduler<ModelTask>>::scheduler_name(), name);
                     assert_eq!(Smp::scheduler_name(), name);

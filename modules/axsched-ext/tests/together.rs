@@ -5,8 +5,7 @@
 mod common;
 
 use axsched_ext::balance::{
-    Machine, SharedPerThread, SharedSource, SharedWherePreemptedStay,
-    simulated_machine as connected,
+    Machine, SmpStateSource, ThreadSmpState, ThreadSmpStatePinned, simulated_machine as connected,
 };
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{
@@ -37,18 +36,18 @@ fn played_on(
     on: Machine,
 ) -> (Result<Report, Box<Failure>>, Status) {
     match config.preempted_stay {
-        true => played_by::<SharedWherePreemptedStay>(config, main, on),
-        false => played_by::<SharedPerThread>(config, main, on),
+        true => played_by::<ThreadSmpStatePinned>(config, main, on),
+        false => played_by::<ThreadSmpState>(config, main, on),
     }
 }
 
-fn played_by<S: SharedSource + 'static>(
+fn played_by<S: SmpStateSource + 'static>(
     config: &Config,
     main: &Program,
     on: Machine,
 ) -> (Result<Report, Box<Failure>>, Status) {
     PerThread::renew();
-    SharedPerThread::renew();
+    ThreadSmpState::renew();
     // SAFETY: they are new, and of this thread; only these schedulers find them, one for each CPU.
     unsafe { Together::<ModelTask, VirtualClock, PerThread, S>::connect(on) };
     let made = |_| Together::<ModelTask, VirtualClock, PerThread, S>::new();
@@ -206,8 +205,8 @@ fn idle_cpu_beside_now_one_and_now_another_is_found() {
         ..ticking(10_000, 2)
     };
     PerThread::renew();
-    SharedPerThread::renew();
-    let made = |_| Together::<ModelTask, VirtualClock, PerThread, SharedPerThread>::new();
+    ThreadSmpState::renew();
+    let made = |_| Together::<ModelTask, VirtualClock, PerThread, ThreadSmpState>::new();
     let found = run(&config, &main, made, PbgTask::new).unwrap_err();
     PerThread::retire();
     let is_it = matches!(found.violation, Violation::IdleBeside { time: ..=200, .. });

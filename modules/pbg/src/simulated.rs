@@ -3,8 +3,8 @@
 use sched_core::clock::VirtualClock;
 use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 #[cfg(feature = "preempted_stay")]
-use sched_smp::SharedWherePreemptedStay;
-use sched_smp::{SharedPerThread, SharedSource, simulated_machine as machine};
+use sched_smp::ThreadSmpStatePinned;
+use sched_smp::{SmpStateSource, ThreadSmpState, simulated_machine as machine};
 
 use super::{PbgTask, PerThread, Together};
 
@@ -16,17 +16,17 @@ use super::{PbgTask, PerThread, Together};
 pub fn run_together(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
     match config.preempted_stay {
         #[cfg(feature = "preempted_stay")]
-        true => together::<SharedWherePreemptedStay>(config, main),
-        _ => together::<SharedPerThread>(config, main),
+        true => together::<ThreadSmpStatePinned>(config, main),
+        _ => together::<ThreadSmpState>(config, main),
     }
 }
 
-fn together<S: SharedSource + 'static>(
+fn together<S: SmpStateSource + 'static>(
     config: &Config,
     main: &Program,
 ) -> Result<Report, Box<Failure>> {
     type Pbg<S> = Together<ModelTask, VirtualClock, PerThread, S>;
-    SharedPerThread::renew();
+    ThreadSmpState::renew();
     // SAFETY: it is new, and of this thread; all schedulers that find it are made below, and none of them
     // outlives the call. No other code uses this thread's control while this runs.
     unsafe { Pbg::<S>::connect(machine(config.cpus)) };
@@ -34,7 +34,7 @@ fn together<S: SharedSource + 'static>(
     // SAFETY: the schedulers are gone, and no other code has a reference.
     unsafe {
         Pbg::<S>::retire();
-        SharedPerThread::retire();
+        ThreadSmpState::retire();
     }
     ended
 }

@@ -1,16 +1,16 @@
-//! Every order in which several CPUs can do what they do to [`Shared`] without a lock, and every
+//! Every order in which several CPUs can do what they do to [`SmpState`] without a lock, and every
 //! value that they can read by its memory orders: explored by [loom], which runs a scenario again
 //! and again until there is no other way left.
 //!
 //! The code is that of every build; with `--cfg loom` its atomics are loom's. The first scenarios
-//! call `Shared` as the layer does, the last ones call the layer itself, with the order of its own code
+//! call `SmpState` as the layer does, the last ones call the layer itself, with the order of its own code
 //! (setting a bit before looking).
 //!
 //! ONE ORDER: of `SeqCst` loom knows this much: no such load reads such a store that another has
 //! replaced in the order in which it runs the threads; a word's first value is no store
 //! (tokio-rs/loom#180). So where SEEN counts, the scenario stores the words that SEEN is about once
 //! before. If all accesses are `SeqCst`, as in the scenarios SEEN, that is what the language
-//! promises. Beside weaker accesses it is more: in the other scenarios of `Shared` no word is
+//! promises. Beside weaker accesses it is more: in the other scenarios of `SmpState` no word is
 //! stored before, and loom has less than the language promises.
 //!
 //! Not covered: more than three CPUs at once; in the layer's scenarios, which need SEEN, what
@@ -29,8 +29,8 @@ use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::AcqRel, Ord
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
 
-use super::layer::Balanced;
-use super::shared::{Comes, Machine, Posted, SHARED, Shared};
+use super::layer::WorkSharing;
+use super::smp_state::{Machine, PostReason, Posted, SMP_STATE, SmpState};
 use sched_core::base::BaseScheduler;
 use sched_policies::fifo::{Fifo, FifoTask};
 
@@ -48,7 +48,7 @@ loom::thread_local! {
 }
 
 /// A run queue.
-type Queue = Balanced<Fifo<Job>>;
+type Queue = WorkSharing<Fifo<Job>>;
 
 /// The inner task.
 struct Job {
@@ -84,7 +84,7 @@ fn machine() -> Machine {
         interrupt: |cpu| {
             LINES[cpu].swap(true, AcqRel);
         },
-        joins: || {},
+        join: || {},
         wait: core::hint::spin_loop,
         may_run: |job, cpu| {
             // SAFETY: such a task, and alive, as `Machine` promises.
@@ -95,13 +95,13 @@ fn machine() -> Machine {
 }
 
 /// Returns the state that the CPUs of this execution share, with each word stored once: ONE ORDER.
-fn in_one_order() -> &'static Shared {
+fn in_one_order() -> &'static SmpState {
     for cpu in 0..CPUS {
-        SHARED.set_waiting(cpu, 0);
+        SMP_STATE.set_waiting(cpu, 0);
     }
-    SHARED.becomes_hungry(0);
-    SHARED.claims(0);
-    &SHARED
+    SMP_STATE.request_task(0);
+    SMP_STATE.take_request(0);
+    &SMP_STATE
 }
 
 /// Runs two closures in two threads, of which this is one.
@@ -111,8 +111,8 @@ fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -
 }
 
 /// Returns the way in which the task of this number comes.
-fn comes_as(number: u32) -> Comes {
-    [Comes::Woken, Comes::New, Comes::HandedOver][number as usize % 3]
+fn comes_as(number: u32) -> PostReason {
+    [PostReason::Woken, PostReason::New, PostReason::HandedOver][number as usize % 3]
 }
 
 /// Returns a handle as the layer posts it.
@@ -120,7 +120,7 @@ fn posted(number: u32) -> Posted {
     let job = Box::new(Job::new(number, u64::MAX));
     Posted {
         task: Box::into_raw(job).cast(),
-        comes: comes_as(number),
+        reason: comes_as(number),
     }
 }
 
@@ -128,7 +128,7 @@ fn posted(number: u32) -> Posted {
 fn taken(posted: Posted) -> u32 {
     // SAFETY: it is of `posted`. A task that was handed over twice has failed below by its number.
     let job = unsafe { &*posted.task.cast::<Job>() };
-    assert_eq!(posted.comes, comes_as(job.number));
+    assert_eq!(posted.reason, comes_as(job.number));
     job.seen()
 }
 
@@ -152,87 +152,87 @@ impl Job {
 }
 
 #[test]
-fn seen_a_task_comes_while_another_cpu_becomes_hungry() {
+fn seen_task_that_comes_while_another_cpu_requests() {
     explore(|| {
-        let shared = in_one_order();
+        let smp = in_one_order();
         let (sees, ()) = both(
             || {
-                shared.set_waiting(0, 1);
-                shared.hungry() == 1 << 1
+                smp.set_waiting(0, 1);
+                smp.requesting() == 1 << 1
             },
             || {
-                shared.becomes_hungry(1);
-                shared.ask_anybody(&machine(), 1);
+                smp.request_task(1);
+                smp.ask_any(&machine(), 1);
             },
         );
-        assert!(sees || shared.take_askers(0) == 1 << 1, "neither sees");
+        assert!(sees || smp.take_askers(0) == 1 << 1, "neither sees");
     });
 }
 
 #[test]
-fn seen_tasks_come_to_two_cpus_while_a_third_becomes_hungry() {
+fn seen_tasks_come_to_two_cpus_while_a_third_requests_a_task() {
     explore(|| {
-        let shared = in_one_order();
+        let smp = in_one_order();
         let comes_to = |cpu| {
             move || {
-                shared.set_waiting(cpu, 1);
-                shared.hungry() == 1 << 1
+                smp.set_waiting(cpu, 1);
+                smp.requesting() == 1 << 1
             }
         };
         let other = thread::spawn(comes_to(2));
         let (sees, ()) = both(comes_to(0), || {
-            shared.becomes_hungry(1);
-            shared.ask_anybody(&machine(), 1);
+            smp.request_task(1);
+            smp.ask_any(&machine(), 1);
         });
         let both_see = sees & other.join().expect("a CPU does not panic");
-        let asked = shared.take_askers(0) | shared.take_askers(2);
+        let asked = smp.take_askers(0) | smp.take_askers(2);
         assert!(both_see || asked == 1 << 1, "neither sees");
     });
 }
 
-/// Makes CPU 2 hungry again and again, and returns the tasks that it was posted.
-fn eats(shared: &Shared, times: u32) -> Vec<u32> {
+/// Makes CPU 2 request a task again and again, and returns the tasks that it was posted.
+fn eats(smp: &SmpState, times: u32) -> Vec<u32> {
     let mut tasks = Vec::new();
     for _ in 0..times {
-        if let Some(task) = shared.take_post(2) {
+        if let Some(task) = smp.take_post(2) {
             tasks.push(taken(task));
-            shared.becomes_hungry(2);
+            smp.request_task(2);
         }
     }
     tasks
 }
 
 /// Posts a task to CPU 2 if it has an open request, and returns the task's number.
-fn gives(shared: &Shared, number: u32) -> Option<u32> {
-    shared.claims(2).then(|| {
-        shared.post(&machine(), 2, posted(number));
+fn gives(smp: &SmpState, number: u32) -> Option<u32> {
+    smp.take_request(2).then(|| {
+        smp.post(&machine(), 2, posted(number));
         number
     })
 }
 
 #[test]
-fn hungry_two_givers_of_one_task() {
+fn request_that_two_cpus_answer_with_one_task() {
     explore(|| {
-        let shared = &*SHARED;
-        shared.becomes_hungry(2);
-        let (one, other) = both(|| gives(shared, 1), || gives(shared, 2));
+        let smp = &*SMP_STATE;
+        smp.request_task(2);
+        let (one, other) = both(|| gives(smp, 1), || gives(smp, 2));
         assert!(one.is_some() != other.is_some(), "{one:?}, {other:?}");
-        assert_eq!(shared.take_post(2).map(taken), one.or(other));
-        assert_eq!(shared.take_post(2), None);
+        assert_eq!(smp.take_post(2).map(taken), one.or(other));
+        assert_eq!(smp.take_post(2), None);
     });
 }
 
 #[test]
-fn hungry_two_givers_and_a_taker() {
+fn request_that_two_cpus_answer_while_a_third_takes() {
     explore(|| {
-        let shared = &*SHARED;
-        shared.becomes_hungry(2);
-        let giver = thread::spawn(|| [gives(shared, 1), gives(shared, 2)]);
-        let (early, last) = both(|| eats(shared, 2), || gives(shared, 3));
+        let smp = &*SMP_STATE;
+        smp.request_task(2);
+        let giver = thread::spawn(|| [gives(smp, 1), gives(smp, 2)]);
+        let (early, last) = both(|| eats(smp, 2), || gives(smp, 3));
         let of_first = giver.join().expect("a CPU does not panic");
         let mut given: Vec<_> = of_first.into_iter().chain([last]).flatten().collect();
         let mut tasks = early;
-        tasks.extend(eats(shared, 2));
+        tasks.extend(eats(smp, 2));
         given.sort_unstable();
         tasks.sort_unstable();
         assert_eq!(tasks, given);
@@ -240,17 +240,17 @@ fn hungry_two_givers_and_a_taker() {
 }
 
 #[test]
-fn hungry_takes_itself_back() {
+fn request_that_is_withdrawn() {
     explore(|| {
-        let shared = &*SHARED;
-        shared.becomes_hungry(2);
-        let giver = thread::spawn(|| gives(shared, 1));
-        let (takes_back, other) = both(|| shared.claims(2), || gives(shared, 2));
+        let smp = &*SMP_STATE;
+        smp.request_task(2);
+        let giver = thread::spawn(|| gives(smp, 1));
+        let (takes_back, other) = both(|| smp.take_request(2), || gives(smp, 2));
         let one = giver.join().expect("a CPU does not panic");
         let owed = one.or(other);
         let winners = [takes_back, one.is_some(), other.is_some()];
         assert_eq!(winners.into_iter().filter(|wins| *wins).count(), 1);
-        assert_eq!(shared.take_post(2).map(taken), owed);
+        assert_eq!(smp.take_post(2).map(taken), owed);
     });
 }
 
@@ -263,20 +263,20 @@ struct Found {
 
 impl Found {
     /// Looks for requests and posts, as at a tick.
-    fn looks(&mut self, shared: &Shared) {
-        shared.was_interrupted(0);
-        self.tasks.extend(shared.take_post(0).map(taken));
-        match shared.take_askers(0) {
+    fn looks(&mut self, smp: &SmpState) {
+        smp.was_interrupted(0);
+        self.tasks.extend(smp.take_post(0).map(taken));
+        match smp.take_askers(0) {
             0 => {}
             askers => self.askers.push(askers),
         }
     }
 
     /// Takes an IPI if one is pending, and returns true if so.
-    fn is_interrupted(&mut self, shared: &Shared) -> bool {
+    fn is_interrupted(&mut self, smp: &SmpState) -> bool {
         let is = LINES[0].swap(false, AcqRel);
         if is {
-            self.looks(shared);
+            self.looks(smp);
         }
         is
     }
@@ -284,23 +284,23 @@ impl Found {
 
 /// Interrupts CPU 0, which may tick once, while two others leave something for it. At the end it takes the IPIs that are
 /// still pending.
-fn level(ticks: bool, other: fn(&Shared) -> Option<u32>) {
-    let shared = &*SHARED;
-    shared.becomes_hungry(2);
-    let asks = thread::spawn(|| shared.ask(&machine(), 0, 1));
+fn level(ticks: bool, other: fn(&SmpState) -> Option<u32>) {
+    let smp = &*SMP_STATE;
+    smp.request_task(2);
+    let asks = thread::spawn(|| smp.ask(&machine(), 0, 1));
     let (mut found, number) = both(
         || {
             let mut found = Found::default();
             if ticks {
-                found.looks(shared);
+                found.looks(smp);
             }
-            found.is_interrupted(shared);
+            found.is_interrupted(smp);
             found
         },
-        move || other(shared),
+        move || other(smp),
     );
     asks.join().expect("a CPU does not panic");
-    while found.is_interrupted(shared) {}
+    while found.is_interrupted(smp) {}
     let askers: u64 = found.askers.iter().sum();
     let expected = if number.is_some() {
         1 << 1
@@ -309,19 +309,16 @@ fn level(ticks: bool, other: fn(&Shared) -> Option<u32>) {
     };
     assert_eq!(askers, expected, "a request is lost, or comes twice");
     assert_eq!(found.tasks, Vec::from_iter(number), "a post is overlooked");
-    assert!(
-        !shared.was_interrupted(0),
-        "the next sender will send no IPI"
-    );
+    assert!(!smp.was_interrupted(0), "the next sender will send no IPI");
 }
 
-fn asks_too(shared: &Shared) -> Option<u32> {
-    shared.ask(&machine(), 0, 2);
+fn asks_too(smp: &SmpState) -> Option<u32> {
+    smp.ask(&machine(), 0, 2);
     None
 }
 
-fn posts(shared: &Shared) -> Option<u32> {
-    shared.post(&machine(), 0, posted(3));
+fn posts(smp: &SmpState) -> Option<u32> {
+    smp.post(&machine(), 0, posted(3));
     Some(3)
 }
 
@@ -343,23 +340,23 @@ fn level_interrupts_with_a_request_a_post_and_ticks() {
 #[test]
 fn requests_none_is_lost() {
     explore(|| {
-        let shared = &*SHARED;
-        let one = thread::spawn(|| shared.ask(&machine(), 0, 1));
+        let smp = &*SMP_STATE;
+        let one = thread::spawn(|| smp.ask(&machine(), 0, 1));
         let (mut askers, ()) = both(
-            || vec![shared.take_askers(0), shared.take_askers(0)],
-            || shared.ask(&machine(), 0, 2),
+            || vec![smp.take_askers(0), smp.take_askers(0)],
+            || smp.ask(&machine(), 0, 2),
         );
         one.join().expect("a CPU does not panic");
-        askers.push(shared.take_askers(0));
+        askers.push(smp.take_askers(0));
         assert_eq!(askers.iter().sum::<u64>(), 1 << 1 | 1 << 2);
     });
 }
 
-/// Passes on the request of CPU 0, which is hungry, if this CPU was asked: it has no task that may run there.
-fn passes_on(shared: &Shared, cpu: usize) -> bool {
-    let asked = shared.take_askers(cpu) & shared.hungry() != 0;
+/// Passes on the request of CPU 0 if this CPU was asked: it has no task that may run there.
+fn passes_on(smp: &SmpState, cpu: usize) -> bool {
+    let asked = smp.take_askers(cpu) & smp.requesting() != 0;
     if asked {
-        shared.ask_next(&machine(), 0);
+        smp.ask_next(&machine(), 0);
     }
     asked
 }
@@ -367,31 +364,31 @@ fn passes_on(shared: &Shared, cpu: usize) -> bool {
 #[test]
 fn requests_are_passed_on() {
     explore(|| {
-        let shared = &*SHARED;
-        shared.set_waiting(1, 2);
-        shared.set_waiting(2, 1);
+        let smp = &*SMP_STATE;
+        smp.set_waiting(1, 2);
+        smp.set_waiting(2, 1);
         let starves = || {
-            shared.becomes_hungry(0);
-            shared.ask_anybody(&machine(), 0);
+            smp.request_task(0);
+            smp.ask_any(&machine(), 0);
         };
         let (mut asked, two) = both(
             || {
                 starves();
-                [false, passes_on(shared, 1), false]
+                [false, passes_on(smp, 1), false]
             },
             || {
                 // Rule 5, at a tick of a CPU with waiting tasks.
-                if shared.hungry() == 1 {
-                    shared.ask_next(&machine(), 0);
+                if smp.requesting() == 1 {
+                    smp.ask_next(&machine(), 0);
                 }
-                passes_on(shared, 2)
+                passes_on(smp, 2)
             },
         );
         asked[2] |= two;
         // By interrupts alone.
         while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
-            shared.was_interrupted(cpu);
-            asked[cpu] |= passes_on(shared, cpu);
+            smp.was_interrupted(cpu);
+            asked[cpu] |= passes_on(smp, cpu);
         }
         assert_eq!(asked, [false, true, true], "a CPU was left out");
     });
@@ -400,23 +397,23 @@ fn requests_are_passed_on() {
 #[test]
 fn requests_are_passed_on_in_their_round() {
     explore(|| {
-        let shared = &*SHARED;
-        shared.set_waiting(1, 2);
-        shared.set_waiting(2, 1);
-        shared.becomes_hungry(0);
-        shared.ask_anybody(&machine(), 0);
+        let smp = &*SMP_STATE;
+        smp.set_waiting(1, 2);
+        smp.set_waiting(2, 1);
+        smp.request_task(0);
+        smp.ask_any(&machine(), 0);
         let (_, ()) = both(
-            || passes_on(shared, 1),
+            || passes_on(smp, 1),
             || {
-                assert!(shared.claims(0));
-                shared.becomes_hungry(0);
-                shared.ask_anybody(&machine(), 0);
+                assert!(smp.take_request(0));
+                smp.request_task(0);
+                smp.ask_any(&machine(), 0);
             },
         );
         let mut asked = [false; CPUS];
         while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
-            shared.was_interrupted(cpu);
-            asked[cpu] |= passes_on(shared, cpu);
+            smp.was_interrupted(cpu);
+            asked[cpu] |= passes_on(smp, cpu);
         }
         assert!(asked[2], "a CPU was left out");
     });
@@ -431,9 +428,9 @@ fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
 }
 
 /// Takes all tasks that were sent to CPU 2.
-fn takes_sent(shared: &Shared) -> Vec<u32> {
+fn takes_sent(smp: &SmpState) -> Vec<u32> {
     let mut tasks = Vec::new();
-    let mut sent = shared.take_sent(2);
+    let mut sent = smp.take_sent(2);
     while let Some(posted) = Posted::of_tagged(sent) {
         // SAFETY: as above.
         sent = unsafe { &*posted.task.cast::<Job>() }.link.load(Relaxed);
@@ -447,13 +444,13 @@ fn sent_two_senders_and_a_taker() {
     explore(|| {
         let sends = |number| {
             let (posted, link) = sent(number);
-            SHARED.send(&machine(), 2, posted, |before| link.store(before, Relaxed));
+            SMP_STATE.send(&machine(), 2, posted, |before| link.store(before, Relaxed));
         };
         let sender = thread::spawn(move || [1, 2].map(sends));
-        let (mut tasks, ()) = both(|| takes_sent(&SHARED), move || sends(3));
+        let (mut tasks, ()) = both(|| takes_sent(&SMP_STATE), move || sends(3));
         sender.join().expect("a CPU does not panic");
         assert!(LINES[2].load(Relaxed), "no IPI is sent");
-        tasks.extend(takes_sent(&SHARED));
+        tasks.extend(takes_sent(&SMP_STATE));
         tasks.sort_unstable();
         assert_eq!(tasks, [1, 2, 3]);
     });
@@ -543,7 +540,7 @@ fn connected() {
 }
 
 #[test]
-fn layer_a_task_comes_while_another_cpu_becomes_hungry() {
+fn layer_a_task_comes_while_another_cpu_requests_a_task() {
     explore(|| {
         connected();
         let mut busy = Layer::busy(0, 0);
@@ -591,7 +588,7 @@ fn layer_tasks_come_to_an_idle_cpu_and_to_a_busy_one() {
 }
 
 #[test]
-fn layer_two_that_have_tasks_tick_while_a_third_becomes_hungry() {
+fn layer_two_that_have_tasks_tick_while_a_third_requests_a_task() {
     explore(|| {
         connected();
         let mut one = Layer::busy(0, 0);
@@ -634,7 +631,7 @@ fn layer_a_request_is_passed_on() {
 }
 
 #[test]
-fn layer_two_become_hungry_and_one_has_tasks() {
+fn layer_two_request_tasks_and_one_has_tasks() {
     explore(|| {
         connected();
         let mut busy = Layer::busy(0, 0);
@@ -652,7 +649,7 @@ fn layer_a_task_is_posted_beside_an_interrupt_under_way() {
         connected();
         let mut idle = Layer::idle(1);
         // A request from a time when it had tasks.
-        SHARED.ask(&machine(), 1, 2);
+        SMP_STATE.ask(&machine(), 1, 2);
         let mut busy = Layer::busy(0, 0);
         let (_, idle) = both(
             || {

@@ -1,23 +1,23 @@
 //! A layer around any policy that keeps several CPUs busy: no CPU idles beside a ready task.
 //!
 //! `axtask` gives each CPU a run queue and deals tasks out in turn. A CPU whose queue is empty sleeps until its
-//! tick, even if tasks wait in other queues. A [`Balanced`] is a policy's scheduler that shares the work, in
+//! tick, even if tasks wait in other queues. A [`WorkSharing`] is a policy's scheduler that shares the work, in
 //! the same way for every policy:
 //!
-//!  1. **An idle CPU asks for work.** A CPU whose pick finds no task is *hungry*, and asks the CPU with the most
+//!  1. **An idle CPU asks for work.** A CPU whose pick finds no task *requests* one, and asks the CPU with the most
 //!     waiting tasks for one.
 //!  2. **The owner hands over.** No CPU touches the queue of another. The asked CPU dequeues a task at its next tick,
 //!     which the request's IPI triggers at once, and posts it to the requester. If it has no task that may
 //!     run there, it passes the request on to a CPU that was not asked yet.
 //!  3. **The task that would run next here** and may run there is handed over, so that several queues come close to
 //!     one queue that all CPUs share.
-//!  4. **A spawn or wake at a busy CPU while another CPU is hungry** is posted there, if the task may run there. One at
+//!  4. **A spawn or wake at a busy CPU while another CPU requests a task** is posted there, if the task may run there. One at
 //!     an idle CPU stays, and that CPU gets an IPI. Each is one IPI, and none for a CPU that has one
 //!     pending.
 //!  5. **Requests and posts are level-triggered.** If an IPI is lost, the target finds them at its next tick. An IPI that
 //!     comes twice finds nothing, and counts as a tick.
 //!
-//!  6. **Turns.** A CPU whose queue is shorter than another's is hungry, too, from its tick on, and asks no CPU. A CPU
+//!  6. **Turns.** A CPU whose queue is shorter than another's requests a task, too, from its tick on, and asks no CPU. A CPU
 //!     with a longer queue sees it at its own tick and hands a task over. Where the lengths differ by one at
 //!     last, the CPUs have the longer queue in turn, so that all tasks progress alike, as in one queue.
 //!     Idle CPUs come first.
@@ -32,28 +32,28 @@
 //! task only once the request is this CPU's to answer ([`Policy::give`](sched_core::event::Policy::give)), so that
 //! no task comes back without its place.
 //!
-//! GUEST: a task that is handed over and does not run at once stays until it has run there, for at most 128 ticks and
-//! 16 for each task that waited before it. Until then that CPU is not hungry for another. Without this limit a task
+//! RETAINED: a task that is handed over and does not run at once is retained until it has run there, for at most 128 ticks and
+//! 16 for each task that waited before it. Until then that CPU requests no other. Without this limit a task
 //! that waits could go from queue to queue and run in none. A longer limit would pin the task to a CPU
-//! whose current task rarely yields. So puts and picks take the slow path while a guest waits, as a put does
-//! for a WANTED task.
+//! whose current task rarely yields. So puts and picks take the slow path while a RETAINED task waits, as a put
+//! does for HANDOFF.
 //!
 //! IN FLIGHT: a task that was put back is in the queue and still on its CPU until that CPU's switch is over. A queue's
 //! owner gives tasks away at a tick, by when the switch before is over. A task that is woken or spawned is on no
 //! CPU. So no task is posted that is still on a CPU.
 //!
-//! WANTED: when the running task yields to a pinned task, it may wait here while another CPU idles. So while other CPUs
-//! are hungry and only such tasks wait, a put of the running task takes the slow path. If an idle CPU may run it,
+//! HANDOFF: when the running task yields to a pinned task, it may wait here while another CPU idles. So while other CPUs
+//! request tasks and only such tasks wait, a put of the running task takes the slow path. If an idle CPU may run it,
 //! this CPU interrupts itself, and hands the task over when it has been left. If none may, the next task is
-//! WANTED, as the running task may be allowed more CPUs by the time that it gives way. A put of a task that
+//! watched, as the running task may be allowed more CPUs by the time that it gives way. A put of a task that
 //! was not picked, as `main` at first, takes the slow path in any case.
 //!
 //! STAYS: on riscv64 a preempted task runs next on the same CPU, as the trap has saved that CPU
-//! ([`SharedSource::PREEMPTED_STAY`]). A task that yields or blocks may be handed over. A preempted task waits for its
-//! own CPU, and makes the next task WANTED. A policy that preempts much leaves other CPUs idle for that there.
+//! ([`SmpStateSource::PREEMPTED_STAY`]). A task that yields or blocks may be handed over. A preempted task waits for its
+//! own CPU, and the next task is watched for HANDOFF. A policy that preempts much leaves other CPUs idle for that there.
 //!
-//! HUNGRY: the CPU that clears another CPU's bit, and finds that it was set, owes that CPU a task and is the only one to
-//! post one. A hungry CPU that finds its bit cleared waits for the task. So a place for one task is enough.
+//! REQUEST: the CPU that clears another CPU's bit, and finds that it was set, owes that CPU a task and is the only one to
+//! post one. A requesting CPU that finds its bit cleared waits for the task. So a place for one task is enough.
 //!
 //! SEEN: a CPU sets its bit before it looks how many tasks wait in other queues. A CPU that enqueues a task at a busy
 //! CPU counts it there before it looks for bits again. All these are in one order (`SeqCst`), so one of the two
@@ -66,21 +66,21 @@
 //! **Bound.** On machines whose IPIs arrive, under a policy that gives, a CPU idles beside a waiting task that may run
 //! there for at most the time of one IPI for each CPU that is asked, and one for the answer: cpus + 1 IPIs, and one
 //! more for a task that is sent on. A lost IPI costs a tick instead.
-//! **IPIs:** one for each spawn or wake at most, two by rule 7, and one for each WANTED task. When a CPU begins to idle,
+//! **IPIs:** one for each spawn or wake at most, two by rule 7, and one for each HANDOFF. When a CPU begins to idle,
 //! one for each CPU that is asked, and one for the answer. By rule 6 one a tick at most of a CPU with a shorter
-//! queue, and none where lengths are equal. [`Shared::interrupts`] counts them. The asked CPU may have only
+//! queue, and none where lengths are equal. [`SmpState::interrupts`] counts them. The asked CPU may have only
 //! tasks that are pinned to it, such as `gc`, which only asking tells. The wait of a task is bounded by
 //! the policy's bound for several CPUs, which counts the tasks of all of them: a task that is handed over
-//! runs at once or is a GUEST, so it waits in one other queue at most before it runs.
+//! runs at once or is RETAINED, so it waits in one other queue at most before it runs.
 //!
 //! A CPU takes part from its first pick or tick after it was connected. Other CPUs do not know of its queue before.
 //!
 //! **Requirements.** A [`Machine`] tells the number of CPUs, the calling CPU, how to interrupt another one and where a task
-//! may run. It is connected once ([`Shared::connect`]). Until then, and with one CPU, the layer does nothing.
+//! may run. It is connected once ([`SmpState::connect`]). Until then, and with one CPU, the layer does nothing.
 //!
 //! **Cost.** A yield pays for tracking the running task: a store and a comparison in the put, and the same in the pick.
 //! Policies that hear of departures ([`Tracks::Departures`](sched_core::event::Tracks::Departures)) pay that in any
-//! case. Yields beside a GUEST that has not run take the slow path: in a queue in turn, one for each task that waits.
+//! case. Yields beside a RETAINED task that has not run take the slow path: in a queue in turn, one for each task that waits.
 //! So do those between pinned tasks while other CPUs idle. The rest is in the paths of spawns, wakes, ticks
 //! and idling. A spawn or wake asks the machine once more where the task may run, for rule 7. No loop is
 //! longer than the number of CPUs, except for the search of [`Policy::give`](sched_core::event::Policy::give)
@@ -98,17 +98,17 @@ extern crate alloc;
 #[cfg(all(test, loom))]
 mod interleavings;
 mod layer;
-mod shared;
 #[cfg(feature = "model")]
 mod simulated;
+mod smp_state;
 #[cfg(test)]
 mod tests;
 
-pub use layer::{Balanced, OnSeveralCpus};
-#[cfg(feature = "model")]
-pub use shared::SharedPerThread;
-#[cfg(all(feature = "model", feature = "preempted_stay"))]
-pub use shared::SharedWherePreemptedStay;
-pub use shared::{MAX_CPUS, Machine, SHARED, Shared, SharedSource, SystemShared};
+pub use layer::{SmpVariant, WorkSharing};
 #[cfg(feature = "model")]
 pub use simulated::{machine as simulated_machine, run_balanced};
+#[cfg(feature = "model")]
+pub use smp_state::ThreadSmpState;
+#[cfg(all(feature = "model", feature = "preempted_stay"))]
+pub use smp_state::ThreadSmpStatePinned;
+pub use smp_state::{MAX_CPUS, Machine, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};

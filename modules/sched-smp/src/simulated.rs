@@ -1,9 +1,9 @@
 //! The layer on the machine that the model plays.
 
-use super::layer::Balanced;
+use super::layer::WorkSharing;
 #[cfg(feature = "preempted_stay")]
-use super::shared::SharedWherePreemptedStay;
-use super::shared::{Machine, SharedPerThread, SharedSource};
+use super::smp_state::ThreadSmpStatePinned;
+use super::smp_state::{Machine, SmpStateSource, ThreadSmpState};
 use sched_core::event::Policy;
 use sched_core::task::{InitialState, Task};
 use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
@@ -20,8 +20,8 @@ where
 {
     match config.preempted_stay {
         #[cfg(feature = "preempted_stay")]
-        true => balanced::<P, SharedWherePreemptedStay>(config, main),
-        _ => balanced::<P, SharedPerThread>(config, main),
+        true => balanced::<P, ThreadSmpStatePinned>(config, main),
+        _ => balanced::<P, ThreadSmpState>(config, main),
     }
 }
 
@@ -29,15 +29,15 @@ fn balanced<P, S>(config: &Config, main: &Program) -> Result<Report, Box<Failure
 where
     P: Policy<Inner = ModelTask>,
     P::State: InitialState,
-    S: SharedSource,
+    S: SmpStateSource,
 {
     // SAFETY: it is new, and of this thread; all layers that find it are made below, one for each
     // CPU and of one type, and none of them outlives the call. `here` is the CPU that acts.
-    unsafe { SharedPerThread::renew().connect(machine(config.cpus)) };
-    let made = |_| Balanced::<P, S>::new();
+    unsafe { ThreadSmpState::renew().connect(machine(config.cpus)) };
+    let made = |_| WorkSharing::<P, S>::new();
     let ended = model::run(config, main, made, Task::<ModelTask, P::State>::new);
     // SAFETY: the layers are gone, and no other code has a reference to it.
-    unsafe { SharedPerThread::retire() };
+    unsafe { ThreadSmpState::retire() };
     ended
 }
 
@@ -48,7 +48,7 @@ pub fn machine(cpus: usize) -> Machine {
         this_cpu: || here().0,
         current: || here().1,
         interrupt: model::interrupt,
-        joins: || {},
+        join: || {},
         wait: core::hint::spin_loop,
         may_run: |task, cpu| {
             // SAFETY: such a task, and alive, as `Machine` promises.

@@ -10,7 +10,7 @@ use core::{
 };
 
 use axhal::percpu::this_cpu_id;
-use axsched_ext::balance::SHARED;
+use axsched_ext::balance::SMP_STATE;
 use axtask::{AxTaskRef, TaskState, future::block_on};
 use kernel_guard::NoPreempt;
 use sched_tests_common::{
@@ -166,7 +166,7 @@ impl OfQueue {
 /// Sent to all CPUs until now.
 fn interrupts() -> u64 {
     (0..platform::cpus())
-        .map(|cpu| SHARED.interrupts(cpu))
+        .map(|cpu| SMP_STATE.interrupts(cpu))
         .sum()
 }
 

@@ -23,7 +23,7 @@
 //! has not run before.
 //!
 //! Interrupts between CPUs are those that the layer for several CPUs sends
-//! (`axsched_ext::balance::Shared::interrupts`), each counted to the last wake before it.
+//! (`axsched_ext::balance::SmpState::interrupts`), each counted to the last wake before it.
 //!
 //! A line for each phase and queue:
 //!

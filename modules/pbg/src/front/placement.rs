@@ -18,7 +18,7 @@ use core::ptr;
 
 use sched_core::clock::Clock;
 use sched_core::event::{Return, Tick};
-use sched_smp::{MAX_CPUS, Machine, SharedSource};
+use sched_smp::{MAX_CPUS, Machine, SmpStateSource};
 
 use crate::caller::Caller;
 use crate::engine::{Cpu, Engine};
@@ -215,14 +215,14 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         self.placement.known[here.cpu].joined = true;
     }
 
-    pub fn add<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: Handle<T>) {
+    pub fn add<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
         self.placement.counts(&task, Held::NOT);
         (self.engine).add(&mut self.cpus[here.cpu], here.grant, here, task);
         self.place(here, at);
     }
 
-    pub fn put<S: SharedSource>(&mut self, here: Here<'_, T, S>, prev: Handle<T>, preempt: bool) {
+    pub fn put<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, prev: Handle<T>, preempt: bool) {
         let at = Arc::as_ptr(&prev);
         let Here { cpu, grant, .. } = here;
         if !ptr::eq((here.machine.current)(), at.cast()) {
@@ -250,7 +250,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Requeues the running task and picks the next one in one call.
-    pub fn switch<S: SharedSource>(
+    pub fn switch<S: SmpStateSource>(
         &mut self,
         here: Here<'_, T, S>,
         prev: Handle<T>,
@@ -264,7 +264,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         next
     }
 
-    pub fn pick<S: SharedSource>(&mut self, here: Here<'_, T, S>) -> Option<Handle<T>> {
+    pub fn pick<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) -> Option<Handle<T>> {
         let Here { machine, cpu, .. } = here;
         if !core::mem::replace(&mut self.placement.known[cpu].returned, false) {
             self.leave(here);
@@ -276,10 +276,10 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         let known = &mut self.placement.known[cpu];
         let was_idle = core::mem::replace(&mut known.idles, next.is_none());
         if was_idle {
-            S::shared().was_interrupted(cpu); // an idle CPU is told of no tick
+            S::smp_state().was_interrupted(cpu); // an idle CPU is told of no tick
         }
         if was_idle != next.is_none() {
-            S::shared().set_idles(cpu, !was_idle);
+            S::smp_state().set_idle(cpu, !was_idle);
         }
         // SAFETY: LEFT.
         if let Some(left) = unsafe { known.left.as_ref() }
@@ -292,10 +292,10 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         next
     }
 
-    pub fn tick<S: SharedSource>(&mut self, here: Here<'_, T, S>, current: &Handle<T>) -> bool {
+    pub fn tick<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, current: &Handle<T>) -> bool {
         self.leave(here);
         let cpu = &mut self.cpus[here.cpu];
-        let tick = match S::shared().was_interrupted(here.cpu) {
+        let tick = match S::smp_state().was_interrupted(here.cpu) {
             true => self.engine.interrupted(cpu, here.grant, here),
             false => self.engine.tick(cpu, here.grant, here, current),
         };
@@ -313,7 +313,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Notes that the calling CPU has answered: it has looked, or picked (PLACED).
-    fn has_answered<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
+    fn has_answered<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) {
         let known = &mut self.placement.known[here.cpu];
         known.asked = false;
         let asked_for = core::mem::replace(&mut known.asked_for, ptr::null());
@@ -325,7 +325,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Notes that the calling CPU has switched since it put a task back (LEFT).
-    fn leave<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
+    fn leave<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) {
         let left = core::mem::replace(&mut self.placement.known[here.cpu].left, ptr::null());
         // SAFETY: LEFT.
         if let Some(task) = unsafe { left.as_ref() } {
@@ -335,7 +335,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Interrupts the CPUs that hold a task which the calling CPU would have picked (LEFT).
-    fn ask_for_left<S: SharedSource>(&mut self, here: Here<'_, T, S>) {
+    fn ask_for_left<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) {
         let Here { machine, cpu, .. } = here;
         for other in (0..machine.cpus).filter(|&other| other != cpu) {
             // SAFETY: LEFT.
@@ -355,7 +355,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Asks a CPU that would take this ready task to look (PLACED).
-    fn place<S: SharedSource>(&mut self, here: Here<'_, T, S>, task: *const PbgTask<T>) {
+    fn place<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, task: *const PbgTask<T>) {
         // SAFETY: it is in a queue of the engine.
         let task = unsafe { &*task };
         let Some(cpu) = self.wanted_by(here.machine, task, None) else {

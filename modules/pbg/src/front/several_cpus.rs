@@ -45,7 +45,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use pbg_record::record::OUTSIDE;
 use sched_core::base::BaseScheduler;
 use sched_core::clock::Clock;
-use sched_smp::{MAX_CPUS, Machine, OnSeveralCpus, SharedSource, SystemShared};
+use sched_smp::{MAX_CPUS, Machine, SmpStateSource, SmpVariant, SystemSmpState};
 use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::one_cpu::PbgScheduler;
@@ -123,7 +123,7 @@ struct All<T, C, M, S> {
     shared: PhantomData<S>,
 }
 
-impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
+impl<T, C: Clock, M: ControlSource, S: SmpStateSource> All<T, C, M, S> {
     const fn new() -> Self {
         Self {
             own: [const { Own::new() }; MAX_CPUS],
@@ -160,7 +160,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     }
 
     fn machine() -> &'static Machine {
-        S::shared().machine().expect("all are connected")
+        S::smp_state().machine().expect("all are connected")
     }
 
     /// Calls `does` under the lock with `cpu` as the calling CPU, and then sends the IPIs that it
@@ -200,7 +200,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> All<T, C, M, S> {
     fn interrupt(mut cpus: u64) {
         let machine = Self::machine();
         while cpus != 0 {
-            S::shared().interrupt(machine, cpus.trailing_zeros() as usize);
+            S::smp_state().interrupt(machine, cpus.trailing_zeros() as usize);
             cpus &= cpus - 1;
         }
     }
@@ -218,7 +218,7 @@ struct Part<T: 'static, C: 'static, M: 'static, S: 'static> {
     own: &'static Own<T>,
 }
 
-impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
+impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Part<T, C, M, S> {
     fn new((machine, all): Connected<T, C, M, S>, cpu: usize) -> Self {
         let own = &all.own[cpu];
         Self {
@@ -289,7 +289,7 @@ impl<T, C: Clock, M: ControlSource, S: SharedSource> Part<T, C, M, S> {
 
 /// PBG's scheduler of one of several CPUs. `M` is where it finds its control, `S` where it finds
 /// the shared state.
-pub struct Together<T, C, M = SystemControl, S = SystemShared>
+pub struct Together<T, C, M = SystemControl, S = SystemSmpState>
 where
     T: 'static,
     C: 'static,
@@ -332,13 +332,13 @@ where
     T: 'static,
     C: Clock + 'static,
     M: ControlSource + 'static,
-    S: SharedSource + 'static,
+    S: SmpStateSource + 'static,
 {
     /// Connects the schedulers of this type: from now on they follow one plan on this machine.
     /// Takes 9 KiB, for good.
     ///
     /// # Safety
-    /// Those of [`Shared::connect`](sched_smp::Shared::connect). All schedulers that use this
+    /// Those of [`SmpState::connect`](sched_smp::SmpState::connect). All schedulers that use this
     /// control and this shared state are of this type.
     ///
     /// # Panics
@@ -346,9 +346,9 @@ where
     pub unsafe fn connect(machine: Machine) {
         let all = Box::new(All::<T, C, M, S>::new());
         M::control().connect(machine.cpus, machine.current);
-        S::shared().set_common(Box::into_raw(all).cast());
+        S::smp_state().set_common(Box::into_raw(all).cast());
         // SAFETY: the caller's promise.
-        unsafe { S::shared().connect(machine) };
+        unsafe { S::smp_state().connect(machine) };
     }
 
     /// Frees the shared state.
@@ -358,7 +358,7 @@ where
     #[cfg(feature = "model")]
     pub(crate) unsafe fn retire() {
         if let Some((_, all)) = Self::all() {
-            S::shared().set_common(ptr::null_mut());
+            S::smp_state().set_common(ptr::null_mut());
             // SAFETY: `connect` made it from a box, and no scheduler uses it.
             drop(unsafe { Box::from_raw(ptr::from_ref(all).cast_mut()) });
         }
@@ -367,16 +367,16 @@ where
     /// Returns the machine and the shared state, once `connect` was called.
     #[inline]
     fn all() -> Option<Connected<T, C, M, S>> {
-        let machine = S::shared().machine()?;
+        let machine = S::smp_state().machine()?;
         // SAFETY: null, or from `connect` of this type, by its promise, and for good.
-        let all = unsafe { S::shared().common().cast::<All<T, C, M, S>>().as_ref() }?;
+        let all = unsafe { S::smp_state().common().cast::<All<T, C, M, S>>().as_ref() }?;
         Some((machine, all))
     }
 
     /// Returns the part of this CPU, which joins if it can and has not. Called by the CPU whose
     /// queue this is.
     fn part(&mut self) -> Option<&Part<T, C, M, S>> {
-        if self.part.is_none() && S::shared().machine().is_some() {
+        if self.part.is_none() && S::smp_state().machine().is_some() {
             self.join();
         }
         self.part.as_ref()
@@ -392,7 +392,7 @@ where
         let part = Part::new((machine, all), cpu);
         self.here = part.own;
         self.part = Some(part);
-        (machine.joins)();
+        (machine.join)();
         all.act(cpu, |locked, here| {
             locked.joins(here);
             while let Some(task) = self.own.pop() {
@@ -424,7 +424,7 @@ where
     /// joined would save registers for 11 instructions that only joining needs.
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Handle<T>> {
-        match S::shared().machine() {
+        match S::smp_state().machine() {
             Some(_) => self.pick_as_part(),
             None => self.own.pick_next_task(),
         }
@@ -444,7 +444,7 @@ where
     T: 'static,
     C: Clock + 'static,
     M: ControlSource + 'static,
-    S: SharedSource + 'static,
+    S: SmpStateSource + 'static,
 {
     type SchedItem = Handle<T>;
 
@@ -500,8 +500,8 @@ where
     }
 }
 
-impl<T: 'static, C: Clock + 'static> OnSeveralCpus for PbgScheduler<T, C> {
-    type Balanced = Together<T, C>;
+impl<T: 'static, C: Clock + 'static> SmpVariant for PbgScheduler<T, C> {
+    type Smp = Together<T, C>;
 
     unsafe fn connect(machine: Machine) {
         // SAFETY: the caller's promise.

@@ -12,7 +12,7 @@ use sched_policies::cfs::Cfs;
 use sched_policies::fifo::Fifo;
 
 use super::*;
-use crate::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
+use crate::{ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
 
 thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
@@ -49,21 +49,21 @@ fn connect(cpus: usize) {
         ..simulated_machine(cpus)
     };
     // SAFETY: only the layers of one test share it, one for each CPU, and all have one type.
-    unsafe { SharedPerThread::renew().connect(machine) };
+    unsafe { ThreadSmpState::renew().connect(machine) };
 }
 
 /// A CPU of a test, and the task that it runs.
-struct Cpu<M = SharedPerThread> {
-    layer: Balanced<Fifo<u64>, M>,
+struct Cpu<M = ThreadSmpState> {
+    layer: WorkSharing<Fifo<u64>, M>,
     number: usize,
     runs: Option<Arc<Job>>,
 }
 
-impl<M: SharedSource> Cpu<M> {
+impl<M: SmpStateSource> Cpu<M> {
     /// Returns a CPU that idles and has asked for work.
     fn idle(number: usize) -> Self {
         let mut cpu = Self {
-            layer: Balanced::new(),
+            layer: WorkSharing::new(),
             number,
             runs: None,
         };
@@ -74,7 +74,7 @@ impl<M: SharedSource> Cpu<M> {
     /// Returns CPU 0, hit by a tick while it runs a main that was not picked and may run on these CPUs.
     fn main(mask: u64) -> Self {
         let mut cpu = Self {
-            layer: Balanced::new(),
+            layer: WorkSharing::new(),
             number: 0,
             runs: Some(task(mask)),
         };
@@ -138,7 +138,7 @@ impl<M: SharedSource> Cpu<M> {
 
     /// Returns its line in the report of a stall.
     fn words(&self) -> String {
-        let all = M::shared().to_string();
+        let all = M::smp_state().to_string();
         let words = all
             .split("; ")
             .nth(self.number)
@@ -146,12 +146,12 @@ impl<M: SharedSource> Cpu<M> {
         words[words.find(": ").unwrap() + 2..].to_string()
     }
 
-    fn is_hungry(&self) -> bool {
-        self.words().contains("hungry")
+    fn is_requesting(&self) -> bool {
+        self.words().contains("requesting")
     }
 }
 
-/// WANTED: `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a task there in
+/// HANDOFF: `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a task there in
 /// between, which the model does not play.
 #[test]
 fn task_that_is_picked_after_a_wake_between_put_and_pick_is_wanted_elsewhere() {
@@ -210,7 +210,7 @@ fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
     assert_eq!(idle.words(), "1 waiting, interrupted, asked by 0b100");
 }
 
-/// WANTED: main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
+/// HANDOFF: main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
 #[test]
 fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left() {
     for preempt in [false, true] {
@@ -225,7 +225,7 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_
     }
 }
 
-/// WANTED and GUEST: the put of a watched task has the next one watched if a guest waits, or if an idle CPU may have the
+/// HANDOFF and RETAINED: the put of a watched task has the next one watched if a retained task waits, or if an idle CPU may have the
 /// next task and not this one.
 #[test]
 fn next_task_is_watched_if_it_may_be_the_one() {
@@ -245,64 +245,64 @@ fn next_task_is_watched_if_it_may_be_the_one() {
         busy.put(false);
         assert_eq!(!busy.layer.running.is_forgotten(), expected, "{what}");
     }
-    let (mut short, ..) = with_a_guest(2, 2);
+    let (mut short, ..) = with_a_retained_task(2, 2);
     short.put(false);
     assert!(!short.layer.running.is_forgotten());
 }
 
 #[test]
-fn guest_that_runs_is_a_guest_no_more() {
-    let (mut short, _long, guest) = with_a_guest(2, 2);
+fn retained_task_that_runs_may_migrate_again() {
+    let (mut short, _long, retained) = with_a_retained_task(2, 2);
     short.put(false);
-    short.picks(&guest);
-    assert_eq!(short.layer.guest, None);
+    short.picks(&retained);
+    assert_eq!(short.layer.retained, None);
 }
 
-/// Returns a busy CPU with a guest, the CPU that it came from, with `waiting` tasks waiting, and the guest.
-fn with_a_guest(cpus: usize, waiting: usize) -> (Cpu, Cpu, Arc<Job>) {
+/// Returns a busy CPU with a retained, the CPU that it came from, with `waiting` tasks waiting, and that task.
+fn with_a_retained_task(cpus: usize, waiting: usize) -> (Cpu, Cpu, Arc<Job>) {
     connect(cpus);
     let (mut short, mut long) = (Cpu::busy(0), Cpu::busy(1));
-    let guest = long.add(&vec![0b111; waiting + 1]).remove(0);
+    let retained = long.add(&vec![0b111; waiting + 1]).remove(0);
     short.tick();
-    assert!(short.is_hungry(), "rule 6");
+    assert!(short.is_requesting(), "rule 6");
     long.tick();
     short.tick();
     assert_eq!(short.words(), "1 waiting");
-    assert_eq!(short.layer.guest, address(&guest));
-    (short, long, guest)
+    assert_eq!(short.layer.retained, address(&retained));
+    (short, long, retained)
 }
 
-/// GUEST: each guest has its own time, by how many waited before it.
+/// RETAINED: each retained task has its own time, by how many waited before it.
 #[test]
-fn guest_expires_after_its_own_ticks() {
-    let (mut short, mut long, _) = with_a_guest(2, 2);
+fn retention_expires_after_its_own_ticks() {
+    let (mut short, mut long, _) = with_a_retained_task(2, 2);
     for ticks in [128, 128 + 16] {
         for tick in 1..=ticks {
-            assert!(!short.is_hungry(), "tick {tick} of {ticks}");
+            assert!(!short.is_requesting(), "tick {tick} of {ticks}");
             short.tick();
         }
-        assert!(short.is_hungry(), "after {ticks} ticks");
+        assert!(short.is_requesting(), "after {ticks} ticks");
         long.add(&[0b11; 3]);
         long.tick();
-        short.tick(); // takes the next guest in
+        short.tick(); // takes the next retained task
     }
 }
 
 #[test]
-fn guest_that_is_handed_to_an_idle_cpu_is_a_guest_no_more() {
-    let (mut short, _long, _) = with_a_guest(3, 2);
+fn retained_task_that_is_handed_to_an_idle_cpu_may_migrate_again() {
+    let (mut short, _long, _) = with_a_retained_task(3, 2);
     let mut idle: Cpu = Cpu::idle(2);
     short.tick();
     assert!(idle.words().contains("has a post"), "{}", idle.words());
     // It may have another one at once.
-    assert!(short.is_hungry(), "{}", short.words());
+    assert!(short.is_requesting(), "{}", short.words());
     assert!(idle.pick().is_some());
 }
 
-/// GUEST: an idle CPU is posted a task, and before it looks another task comes to its queue and runs
+/// RETAINED: an idle CPU is posted a task, and before it looks another task comes to its queue and runs
 /// first.
 #[test]
-fn task_that_does_not_run_at_once_is_a_guest_of_a_cpu_that_idled() {
+fn task_that_does_not_run_at_once_is_retained_by_a_cpu_that_idled() {
     connect(2);
     let (mut idle, mut long): (Cpu, Cpu) = (Cpu::idle(0), Cpu::busy(1));
     let given = long.add(&[0b10, 0b10, 0b10]);
@@ -314,7 +314,7 @@ fn task_that_does_not_run_at_once_is_a_guest_of_a_cpu_that_idled() {
     assert_eq!(idle.words(), "1 waiting");
     idle.tick(); // the interrupt
     idle.tick();
-    assert!(!idle.is_hungry(), "beside {} that wait", given.len());
+    assert!(!idle.is_requesting(), "beside {} that wait", given.len());
 }
 
 #[test]
@@ -324,10 +324,10 @@ fn rule_6_idle_cpu_is_served_before_one_with_a_shorter_queue() {
     long.add(&[0b111]);
     short.tick();
     let idle: Cpu = Cpu::idle(2);
-    assert!(short.is_hungry() && idle.is_hungry());
+    assert!(short.is_requesting() && idle.is_requesting());
     long.tick();
     assert!(idle.words().contains("has a post"), "{}", idle.words());
-    assert_eq!(short.words(), "0 waiting, hungry");
+    assert_eq!(short.words(), "0 waiting, requesting");
 }
 
 #[test]
@@ -337,10 +337,10 @@ fn rule_6_task_is_not_handed_over_between_queues_of_equal_length() {
     long.add(&[0b11]);
     short.tick();
     short.add(&[0b01]);
-    assert_eq!(short.words(), "1 waiting, hungry");
+    assert_eq!(short.words(), "1 waiting, requesting");
     long.tick();
     assert_eq!(long.words(), "1 waiting");
-    assert_eq!(short.words(), "1 waiting, hungry");
+    assert_eq!(short.words(), "1 waiting, requesting");
 }
 
 /// The other queue has become as short meanwhile.
@@ -350,10 +350,10 @@ fn rule_6_request_of_a_cpu_that_is_short_no_more_is_taken_back() {
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
     short.tick();
-    assert!(short.is_hungry());
+    assert!(short.is_requesting());
     long.pick().expect("one waits"); // the other blocks
     short.tick();
-    assert!(!short.is_hungry());
+    assert!(!short.is_requesting());
 }
 
 #[test]
@@ -377,10 +377,10 @@ fn rule_4_new_task_is_not_posted_to_a_cpu_that_is_only_short() {
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
     short.tick();
-    assert_eq!(short.words(), "0 waiting, hungry");
+    assert_eq!(short.words(), "0 waiting, requesting");
     long.add(&[0b11]);
     assert_eq!(long.words(), "2 waiting");
-    assert_eq!(short.words(), "0 waiting, hungry");
+    assert_eq!(short.words(), "0 waiting, requesting");
 }
 
 /// A CPU that was short and idles now asks once, and not at each pick.
@@ -390,7 +390,7 @@ fn rule_1_cpu_that_was_short_asks_once_when_it_begins_to_idle() {
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b10, 0b10]);
     short.tick();
-    assert!(short.is_hungry());
+    assert!(short.is_requesting());
     SENT.take();
     assert!(short.pick().is_none());
     assert_eq!(SENT.take(), [1]);
@@ -400,7 +400,7 @@ fn rule_1_cpu_that_was_short_asks_once_when_it_begins_to_idle() {
     assert_eq!(SENT.take(), []);
 }
 
-/// HUNGRY: another CPU is faster while this one looks where its task may run.
+/// REQUEST: another CPU is faster while this one looks where its task may run.
 #[test]
 fn task_keeps_its_place_if_another_cpu_has_answered_the_request() {
     connect(3);
@@ -434,7 +434,7 @@ fn task_keeps_its_place_if_another_cpu_has_answered_the_request() {
 #[test]
 fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
     connect(2);
-    type Stays = Cpu<SharedWherePreemptedStay>;
+    type Stays = Cpu<ThreadSmpStatePinned>;
     let mut home = Stays::busy(0);
     let anywhere = home.add(&[0b11]).remove(0);
     home.pick(); // the other blocks
@@ -465,12 +465,12 @@ fn rule_4_wake_in_an_idle_cpus_queue_is_announced_to_no_other_cpu() {
     let woken = first.add(&[0b11]);
     assert_eq!(SENT.take(), [], "it picks when the interrupt is over");
     first.picks(&woken[0]);
-    assert_eq!(second.words(), "0 waiting, idles, hungry");
+    assert_eq!(second.words(), "0 waiting, idle, requesting");
 }
 
 /// The first wake is posted to the idle CPU. The second stays, and costs no IPI.
 #[test]
-fn rule_4_second_wake_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
+fn rule_4_second_wake_beside_a_cpu_with_a_pending_post_costs_no_ipi() {
     connect(2);
     let mut busy: Cpu = Cpu::busy(0);
     let _idle: Cpu = Cpu::idle(1);
@@ -480,9 +480,9 @@ fn rule_4_second_wake_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
     assert_eq!(busy.words(), "1 waiting");
 }
 
-/// A wake beside no hungry CPU leaves the put of the running task in line, and so does one that a hungry CPU may have.
+/// A wake beside no requesting CPU leaves the put of the running task in line, and so does one that a requesting CPU may have.
 #[test]
-fn put_is_watched_only_beside_a_hungry_cpu_that_may_have_no_task() {
+fn put_is_watched_only_beside_a_requesting_cpu_that_may_have_no_task() {
     for (own, idles, wakes, expected) in [
         (0, false, &[0b01][..], false),
         (1, false, &[0b10], false),
@@ -504,7 +504,7 @@ fn put_is_watched_only_beside_a_hungry_cpu_that_may_have_no_task() {
 
 /// A task that is picked beside waiting ones is watched as well.
 #[test]
-fn picked_task_is_watched_only_if_another_waits_beside_a_hungry_cpu() {
+fn picked_task_is_watched_only_if_another_waits_beside_a_requesting_cpu() {
     for (waiting, idles, expected) in [
         (&[][..], false, false),
         (&[], true, false),
@@ -528,9 +528,9 @@ fn picked_task_is_watched_only_if_another_waits_beside_a_hungry_cpu() {
     }
 }
 
-/// WANTED: the CPU that idles is owed a task already, so the one that gives way interrupts nothing.
+/// HANDOFF: the CPU that idles is owed a task already, so the one that gives way interrupts nothing.
 #[test]
-fn put_beside_a_cpu_that_is_owed_a_task_costs_no_ipi() {
+fn put_beside_a_cpu_with_a_pending_post_costs_no_ipi() {
     connect(2);
     let mut main: Cpu = Cpu::main(0b11);
     let _idle: Cpu = Cpu::idle(1);
@@ -549,32 +549,32 @@ fn tick_that_serves_an_idle_cpu_watches_only_if_tasks_wait() {
         busy.add(waiting);
         let idle: Cpu = Cpu::idle(1);
         busy.layer.watched = None;
-        let shared = SharedPerThread::shared();
-        shared.ask(shared.machine().unwrap(), 0, 1);
+        let smp = ThreadSmpState::smp_state();
+        smp.ask(smp.machine().unwrap(), 0, 1);
         busy.tick();
         assert_eq!(busy.layer.watched.is_some(), expected, "{waiting:?}");
-        assert!(idle.is_hungry());
+        assert!(idle.is_requesting());
     }
 }
 
-/// GUEST: the guest stays, and another task is handed to the CPU with a shorter queue.
+/// RETAINED: the retained task stays, and another task is handed to the CPU with a shorter queue.
 #[test]
-fn cpu_with_a_guest_gives_another_task() {
-    let (mut short, _long, _) = with_a_guest(3, 2);
+fn cpu_with_a_retained_task_gives_another_task() {
+    let (mut short, _long, _) = with_a_retained_task(3, 2);
     let other = short.add(&[0b111]).remove(0);
     let mut third: Cpu = Cpu::busy(2);
     third.tick();
-    assert!(third.is_hungry());
+    assert!(third.is_requesting());
     short.tick();
     third.tick();
-    assert_eq!(third.layer.guest, address(&other));
+    assert_eq!(third.layer.retained, address(&other));
 }
 
 /// STAYS: main, which was not picked, gives way by itself, so an idle CPU may have it.
 #[test]
 fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_stay() {
     connect(2);
-    type Stays = Cpu<SharedWherePreemptedStay>;
+    type Stays = Cpu<ThreadSmpStatePinned>;
     let mut home = Stays::main(0b11);
     let main = home.runs.clone().unwrap();
     home.add(&[0b01]);
@@ -589,7 +589,7 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_st
 #[test]
 fn woken_task_is_handed_over_where_preempted_ones_stay() {
     connect(2);
-    type Stays = Cpu<SharedWherePreemptedStay>;
+    type Stays = Cpu<ThreadSmpStatePinned>;
     let mut home = Stays::busy(0);
     let mut other = Stays::busy(1);
     let woken = task(0b11);
@@ -620,18 +620,18 @@ fn removed_task_is_gone_and_a_running_one_is_not_removed() {
 }
 
 #[test]
-fn guest_that_is_removed_is_a_guest_no_more() {
-    let (mut short, _long, guest) = with_a_guest(2, 3);
+fn removed_task_is_retained_no_more() {
+    let (mut short, _long, retained) = with_a_retained_task(2, 3);
     let pinned = short.add(&[0b01]).remove(0);
     assert!(short.layer.remove_task(&pinned).is_some());
-    assert_eq!(short.layer.guest, address(&guest));
-    assert!(short.layer.remove_task(&guest).is_some());
-    assert_eq!(short.layer.guest, None);
+    assert_eq!(short.layer.retained, address(&retained));
+    assert!(short.layer.remove_task(&retained).is_some());
+    assert_eq!(short.layer.retained, None);
 }
 
 #[test]
 fn name_and_priority_come_from_the_policy() {
-    type Layer = Balanced<Cfs<u64, VirtualClock>, SharedPerThread>;
+    type Layer = WorkSharing<Cfs<u64, VirtualClock>, ThreadSmpState>;
     let mut layer = Layer::new();
     assert_eq!(Layer::scheduler_name(), "CFS");
     connect(2);
@@ -674,7 +674,7 @@ impl<const TRACKS: bool> Policy for Counting<TRACKS> {
 /// is watched.
 fn departures<const TRACKS: bool>() -> [u32; 4] {
     connect(2);
-    let mut layer = Balanced::<Counting<TRACKS>, SharedPerThread>::new();
+    let mut layer = WorkSharing::<Counting<TRACKS>, ThreadSmpState>::new();
     let mut picks = |adds: bool, watched: bool| {
         if adds {
             layer.add_task(task(0b11));

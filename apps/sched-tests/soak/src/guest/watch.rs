@@ -11,7 +11,7 @@ use core::{
 };
 
 use axhal::percpu::this_cpu_id;
-use axsched_ext::{balance::SHARED, pbg::CONTROL, selected::HAS_PBG};
+use axsched_ext::{balance::SMP_STATE, pbg::CONTROL, selected::HAS_PBG};
 use axstd::println;
 use axtask::{TaskState, WeakAxTaskRef};
 use kernel_guard::{NoPreempt, NoPreemptIrqSave};
@@ -187,7 +187,7 @@ pub fn found(id: u32, what: &str) -> ! {
     for (cpu, runs) in RUNS.iter().enumerate().take(axhal::cpu_num()) {
         let runs = match runs.load(Relaxed) {
             0 if cpu == this_cpu_id() => axtask::current().id_name(),
-            0 if SHARED.idles(cpu) => "nobody".into(),
+            0 if SMP_STATE.is_idle(cpu) => "nobody".into(),
             0 => "main, gc, a helper or nobody".into(),
             id => format!("task {id}"),
         };
@@ -196,7 +196,7 @@ pub fn found(id: u32, what: &str) -> ! {
             ago(now, TICKED_NS[cpu].load(Relaxed))
         );
     }
-    println!("the layer: {SHARED}");
+    println!("the layer: {SMP_STATE}");
     match CONTROL.status() {
         _ if !HAS_PBG => {}
         Ok(status) => println!("PBG: {:?} {status}", status.mode),

@@ -9,12 +9,12 @@ use crate::caller::Caller;
 use crate::task::Held;
 use crate::{Control, PLAN_TICKS, PerThread};
 use sched_core::clock::VirtualClock;
-use sched_smp::{SharedPerThread, simulated_machine};
+use sched_smp::{ThreadSmpState, simulated_machine};
 
 /// A task, with the bit mask of the CPUs that it may run on.
 type Job = PbgTask<u64>;
-type Sched = Together<u64, VirtualClock, PerThread, SharedPerThread>;
-type Sharing = All<u64, VirtualClock, PerThread, SharedPerThread>;
+type Sched = Together<u64, VirtualClock, PerThread, ThreadSmpState>;
+type Sharing = All<u64, VirtualClock, PerThread, ThreadSmpState>;
 
 const ANYWHERE: u64 = u64::MAX;
 
@@ -40,7 +40,7 @@ struct Connected(&'static Sharing);
 impl Connected {
     fn new(machine: Machine) -> Self {
         PerThread::renew();
-        SharedPerThread::renew();
+        ThreadSmpState::renew();
         // SAFETY: they are new, and no other code finds them.
         unsafe { Sched::connect(machine) };
         let (_, all) = Sched::all().unwrap();
@@ -143,7 +143,7 @@ fn task_in_a_queue_is_for_the_cpus_that_its_hold_and_its_affinity_allow() {
         (Held::stays(2), [false, false, true], [false; 3]),
     ] {
         task.policy_state().hold(held);
-        let here = each.map(|cpu| Here::<_, SharedPerThread>::new(&machine, cpu, &grant));
+        let here = each.map(|cpu| Here::<_, ThreadSmpState>::new(&machine, cpu, &grant));
         assert_eq!(
             each.map(|cpu| may_have(&machine, &task, cpu)),
             may_run,
@@ -195,7 +195,7 @@ fn a_preempted_task_does_not_go_on_by_its_grant() {
 #[should_panic(expected = "connected while one CPU follows a plan by itself")]
 fn connect_panics_at_a_cpu_that_follows_a_plan() {
     PerThread::renew();
-    SharedPerThread::renew();
+    ThreadSmpState::renew();
     let control = PerThread::control();
     let mut sched = Sched::new();
     sched.add_task(job());
@@ -229,14 +229,14 @@ struct TwoCpus {
 impl TwoCpus {
     fn new() -> Self {
         let mut scheds = [Sched::new(), Sched::new()];
-        SharedPerThread::renew();
+        ThreadSmpState::renew();
         JOINED.set(0);
         scheds[0].add_task(job());
         let connected = Connected::new(Machine {
             this_cpu: || HERE.get().0,
             current: || HERE.get().1,
             interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
-            joins: || JOINED.set(JOINED.get() + 1),
+            join: || JOINED.set(JOINED.get() + 1),
             wait: waits,
             may_run,
             ..simulated_machine(2)
@@ -501,13 +501,13 @@ fn name_is_that_of_one_cpu_and_no_priority_is_set() {
 /// A CPU joins once, with the tasks that are in its queue by then.
 #[test]
 fn cpu_joins_once_and_brings_its_tasks_along() {
-    SharedPerThread::renew();
+    ThreadSmpState::renew();
     let mut sched = Sched::new();
     let [gc, woken] = [(); 2].map(|()| job());
     sched.add_task(gc.clone());
     sched.put_prev_task(woken.clone(), false);
     let _connected = Connected::new(Machine {
-        joins: || JOINED.set(JOINED.get() + 1),
+        join: || JOINED.set(JOINED.get() + 1),
         ..one_of_two()
     });
     for task in [&gc, &woken] {
@@ -521,7 +521,7 @@ fn cpu_joins_once_and_brings_its_tasks_along() {
 #[test]
 fn cpu_is_published_as_idle_from_the_pick_that_finds_no_task_to_the_next_that_does() {
     let mut cpus = TwoCpus::new();
-    let idle = || [0, 1].map(|cpu| SharedPerThread::shared().idles(cpu));
+    let idle = || [0, 1].map(|cpu| ThreadSmpState::smp_state().is_idle(cpu));
     assert_eq!(idle(), [false, true]);
     cpus.pick(1);
     assert_eq!(idle(), [false, true]);

@@ -14,7 +14,7 @@ use super::*;
 use crate::PerThread;
 use crate::task::Held;
 use sched_core::clock::VirtualClock;
-use sched_smp::{SharedPerThread, SharedWherePreemptedStay, simulated_machine};
+use sched_smp::{ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
 
 /// The CPUs that a task may run on, as a bit mask.
 type Mask = AtomicU64;
@@ -49,7 +49,7 @@ struct Cpu {
     picks: bool,
 }
 
-struct Walk<S: SharedSource + 'static> {
+struct Walk<S: SmpStateSource + 'static> {
     scheds: Vec<Sched<S>>,
     tasks: Vec<(Handle<Mask>, State)>,
     stays: Vec<Option<usize>>,
@@ -59,14 +59,14 @@ struct Walk<S: SharedSource + 'static> {
     now: u64,
 }
 
-impl<S: SharedSource + 'static> Walk<S> {
+impl<S: SmpStateSource + 'static> Walk<S> {
     fn all() -> &'static All<Mask, VirtualClock, PerThread, S> {
         Sched::<S>::all().unwrap().1
     }
 
     fn new(n: usize) -> Self {
         PerThread::renew();
-        SharedPerThread::renew();
+        ThreadSmpState::renew();
         SENT.take();
         let machine = Machine {
             this_cpu: || HERE.get().0,
@@ -390,7 +390,11 @@ impl<S: SharedSource + 'static> Walk<S> {
     }
 }
 
-fn walked<S: SharedSource + 'static>(n: usize, ops: &[(u8, usize, usize, usize, u64)], all: bool) {
+fn walked<S: SmpStateSource + 'static>(
+    n: usize,
+    ops: &[(u8, usize, usize, usize, u64)],
+    all: bool,
+) {
     let mut walk = Walk::<S>::new(n);
     for &(op, c, t, q, mask) in ops {
         // Without those that let an idle CPU wait for its tick.
@@ -413,6 +417,6 @@ proptest! {
         n in 2..=4usize, all in any::<bool>(), stay in any::<bool>(),
         ops in prop::collection::vec((0..20u8, 0..4usize, 0..9usize, 0..4usize, 0..16u64), 0..160),
     ) {
-        if stay { walked::<SharedWherePreemptedStay>(n, &ops, all) } else { walked::<SharedPerThread>(n, &ops, all) }
+        if stay { walked::<ThreadSmpStatePinned>(n, &ops, all) } else { walked::<ThreadSmpState>(n, &ops, all) }
     }
 }

@@ -1,4 +1,4 @@
-//! The state that all queues share: hungry CPUs, requests and posts.
+//! The state that all queues share: requesting CPUs, requests and posts.
 
 #[cfg(feature = "model")]
 use alloc::boxed::Box;
@@ -29,10 +29,10 @@ pub struct Machine {
     /// Returns the current task of the calling CPU, idle or not: the address in its `Arc`.
     pub current: fn() -> *const (),
     /// Sends an IPI to this CPU, which may be the calling one. The handler does what a timer tick does, after which an idle
-    /// task ([`Shared::idles`]) picks again.
+    /// task ([`SmpState::is_idle`]) picks again.
     pub interrupt: fn(usize),
     /// Tells that the calling CPU takes part from now on, and may be interrupted.
-    pub joins: fn(),
+    pub join: fn(),
     /// Called each time that the calling CPU has waited for a lock for longer than one is held. If several CPUs share one of
     /// the host, it lets the others run, and returns by itself after a timer tick at the latest. No CPU wakes
     /// it, and a CPU that wants its run queue waits as long. Otherwise it is `core::hint::spin_loop`.
@@ -60,17 +60,17 @@ struct Cpu {
     asked_by: AtomicU64,
     /// CPUs not yet asked on behalf of this one (bit mask; rule 2).
     not_asked: AtomicU64,
-    /// HUNGRY: the task that answers its request. The lowest bits tell how it comes.
+    /// REQUEST: the task that answers its request. The lowest bits tell how it comes.
     post: AtomicPtr<()>,
     /// The last task that was sent on to it (rule 7), as above. Its link leads to the one before.
     sent: AtomicPtr<()>,
 }
 
 /// The state that the layers of a system share.
-pub struct Shared {
+pub struct SmpState {
     machine: Once<Machine>,
-    /// The hungry CPUs (bit mask).
-    hungry: AtomicU64,
+    /// The requesting CPUs (bit mask).
+    requesting: AtomicU64,
     /// The state of schedulers that share everything; null if there is none.
     common: AtomicPtr<()>,
     cpus: [Cpu; MAX_CPUS],
@@ -78,7 +78,7 @@ pub struct Shared {
 
 /// The reason why a task comes into a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comes {
+pub enum PostReason {
     /// It was blocked or migrated.
     Woken = 0,
     /// It has never been in a queue.
@@ -87,11 +87,11 @@ pub enum Comes {
     HandedOver = 2,
 }
 
-/// A task under way to another CPU, as [`Shared`] keeps it: by the address that its `Arc` gave.
+/// A task under way to another CPU, as [`SmpState`] keeps it: by the address that its `Arc` gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posted {
     pub task: *const (),
-    pub comes: Comes,
+    pub reason: PostReason,
 }
 
 impl Posted {
@@ -100,29 +100,29 @@ impl Posted {
 
     /// Packs the handle into one word.
     fn tagged(self) -> *mut () {
-        let tagged = self.task.map_addr(|at| at | self.comes as usize);
+        let tagged = self.task.map_addr(|at| at | self.reason as usize);
         tagged.cast_mut()
     }
 
     /// Unpacks such a word; null is no task.
     pub fn of_tagged(tagged: *mut ()) -> Option<Self> {
         let task = tagged.cast_const().map_addr(|at| at & !Self::TAG);
-        let comes = match tagged.addr() & Self::TAG {
-            0 => Comes::Woken,
-            1 => Comes::New,
-            _ => Comes::HandedOver,
+        let reason = match tagged.addr() & Self::TAG {
+            0 => PostReason::Woken,
+            1 => PostReason::New,
+            _ => PostReason::HandedOver,
         };
-        (!task.is_null()).then_some(Self { task, comes })
+        (!task.is_null()).then_some(Self { task, reason })
     }
 }
 
-impl Shared {
+impl SmpState {
     /// Creates the state of CPUs that are not connected.
     #[cfg(not(all(test, loom)))]
     pub const fn new() -> Self {
         Self {
             machine: Once::new(),
-            hungry: AtomicU64::new(0),
+            requesting: AtomicU64::new(0),
             common: AtomicPtr::new(ptr::null_mut()),
             cpus: [const {
                 Cpu {
@@ -144,7 +144,7 @@ impl Shared {
     pub fn new() -> Self {
         Self {
             machine: Once::new(),
-            hungry: AtomicU64::new(0),
+            requesting: AtomicU64::new(0),
             common: AtomicPtr::default(),
             cpus: core::array::from_fn(|_| Cpu::default()),
         }
@@ -170,7 +170,7 @@ impl Shared {
     }
 
     /// Returns true if this calling CPU runs its idle task. A scheduler is not told of that task's ticks.
-    pub fn idles(&self, cpu: usize) -> bool {
+    pub fn is_idle(&self, cpu: usize) -> bool {
         self.cpus[cpu].idles.load(SeqCst)
     }
 
@@ -185,7 +185,7 @@ impl Shared {
     }
 
     /// Publishes whether this CPU idles (SEEN).
-    pub fn set_idles(&self, cpu: usize, idles: bool) {
+    pub fn set_idle(&self, cpu: usize, idles: bool) {
         self.cpus[cpu].idles.store(idles, SeqCst);
     }
 
@@ -195,21 +195,21 @@ impl Shared {
         self.machine.get().filter(|machine| machine.cpus > 1)
     }
 
-    /// Makes this CPU hungry (rule 1, SEEN).
-    pub fn becomes_hungry(&self, cpu: usize) {
-        self.hungry.fetch_or(1 << cpu, SeqCst);
+    /// Makes this CPU request a task (rule 1, SEEN).
+    pub fn request_task(&self, cpu: usize) {
+        self.requesting.fetch_or(1 << cpu, SeqCst);
     }
 
-    /// Returns the hungry CPUs (bit mask; SEEN).
-    pub fn hungry(&self) -> u64 {
-        self.hungry.load(SeqCst)
+    /// Returns the requesting CPUs (bit mask; SEEN).
+    pub fn requesting(&self) -> u64 {
+        self.requesting.load(SeqCst)
     }
 
-    /// Takes the request of this CPU. Returns true if it was hungry; then the caller owes it a task, or is that CPU
-    /// (HUNGRY).
-    pub fn claims(&self, cpu: usize) -> bool {
+    /// Takes the request of this CPU. Returns true if there was one; then the caller owes it a task, or is that CPU
+    /// (REQUEST).
+    pub fn take_request(&self, cpu: usize) -> bool {
         let bit = 1 << cpu;
-        self.hungry.fetch_and(!bit, SeqCst) & bit != 0
+        self.requesting.fetch_and(!bit, SeqCst) & bit != 0
     }
 
     /// Publishes the number of waiting tasks in this CPU's queue (SEEN).
@@ -222,13 +222,13 @@ impl Shared {
         self.cpus[cpu].waiting.load(SeqCst)
     }
 
-    /// Answers the request of a CPU, and interrupts it (HUNGRY).
+    /// Answers the request of a CPU, and interrupts it (REQUEST).
     ///
     /// # Panics
     /// If something is posted there already.
     pub fn post(&self, machine: &Machine, cpu: usize, posted: Posted) {
         let before = self.cpus[cpu].post.swap(posted.tagged(), AcqRel);
-        assert!(before.is_null(), "HUNGRY: CPU {cpu} was owed one task");
+        assert!(before.is_null(), "REQUEST: CPU {cpu} was owed one task");
         self.interrupt(machine, cpu);
     }
 
@@ -289,16 +289,16 @@ impl Shared {
         interrupted.load(Relaxed) && interrupted.swap(false, AcqRel)
     }
 
-    /// Asks the CPU with the most waiting tasks on behalf of a hungry one (rule 1).
-    pub fn ask_anybody(&self, machine: &Machine, hungry: usize) {
-        let others = u64::MAX >> (MAX_CPUS - machine.cpus) & !(1 << hungry);
-        self.cpus[hungry].not_asked.store(others, Relaxed);
-        self.ask_next(machine, hungry);
+    /// Asks the CPU with the most waiting tasks on behalf of a requesting one (rule 1).
+    pub fn ask_any(&self, machine: &Machine, requester: usize) {
+        let others = u64::MAX >> (MAX_CPUS - machine.cpus) & !(1 << requester);
+        self.cpus[requester].not_asked.store(others, Relaxed);
+        self.ask_next(machine, requester);
     }
 
     /// Asks the CPU with the most waiting tasks among those that were not asked, if any has tasks (rule 2).
-    pub fn ask_next(&self, machine: &Machine, hungry: usize) {
-        let not_asked = self.cpus[hungry].not_asked.load(Relaxed);
+    pub fn ask_next(&self, machine: &Machine, requester: usize) {
+        let not_asked = self.cpus[requester].not_asked.load(Relaxed);
         let waiting = |cpu: &usize| self.cpus[*cpu].waiting.load(SeqCst);
         let candidates = (0..machine.cpus).filter(|cpu| not_asked >> cpu & 1 != 0);
         let Some(cpu) = candidates
@@ -307,13 +307,15 @@ impl Shared {
         else {
             return;
         };
-        self.cpus[hungry].not_asked.fetch_and(!(1 << cpu), Relaxed);
-        self.ask(machine, cpu, hungry);
+        self.cpus[requester]
+            .not_asked
+            .fetch_and(!(1 << cpu), Relaxed);
+        self.ask(machine, cpu, requester);
     }
 
     /// Asks a CPU on behalf of another one.
-    pub fn ask(&self, machine: &Machine, cpu: usize, hungry: usize) {
-        self.cpus[cpu].asked_by.fetch_or(1 << hungry, AcqRel);
+    pub fn ask(&self, machine: &Machine, cpu: usize, requester: usize) {
+        self.cpus[cpu].asked_by.fetch_or(1 << requester, AcqRel);
         self.interrupt(machine, cpu);
     }
 
@@ -327,7 +329,7 @@ impl Shared {
     }
 }
 
-impl Default for Shared {
+impl Default for SmpState {
     fn default() -> Self {
         Self::new()
     }
@@ -335,22 +337,22 @@ impl Default for Shared {
 
 /// Formats one line for a report of a fault: for each CPU the number of waiting tasks in its queue, and its words. They
 /// are read one by one while the CPUs go on, so they may never have been so at the same time.
-impl fmt::Display for Shared {
+impl fmt::Display for SmpState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(machine) = self.machine() else {
             return f.write_str("not connected");
         };
-        let hungry = self.hungry();
+        let requesting = self.requesting();
         for (cpu, words) in self.cpus.iter().enumerate().take(machine.cpus) {
             let waiting = words.waiting.load(SeqCst);
             let separator = if cpu == 0 { "" } else { "; " };
             write!(f, "{separator}CPU {cpu}: {waiting} waiting")?;
             for (is_so, word) in [
-                (words.idles.load(SeqCst), "idles"),
-                (hungry >> cpu & 1 != 0, "hungry"),
+                (words.idles.load(SeqCst), "idle"),
+                (requesting >> cpu & 1 != 0, "requesting"),
                 (words.interrupted.load(Relaxed), "interrupted"),
                 (!words.post.load(Relaxed).is_null(), "has a post"),
-                (!words.sent.load(Relaxed).is_null(), "was sent somebody"),
+                (!words.sent.load(Relaxed).is_null(), "was sent tasks"),
             ] {
                 if is_so {
                     write!(f, ", {word}")?;
@@ -367,82 +369,82 @@ impl fmt::Display for Shared {
 
 /// The state that the system's layers share.
 #[cfg(not(all(test, loom)))]
-pub static SHARED: Shared = Shared::new();
+pub static SMP_STATE: SmpState = SmpState::new();
 #[cfg(all(test, loom))]
 loom::lazy_static! {
     /// The state that the system's layers share, new in each execution.
-    pub static ref SHARED: Shared = Shared::new();
+    pub static ref SMP_STATE: SmpState = SmpState::new();
 }
 
 /// Names the state that a layer shares with the others. It is a type and not a reference, as the system's state is at a
 /// fixed address.
-pub trait SharedSource {
+pub trait SmpStateSource {
     /// STAYS: a preempted task has to run next on the same CPU. On riscv64 the per-CPU base is in a register that a trap
     /// saves, and restores when the task goes on.
     const PREEMPTED_STAY: bool = cfg!(target_arch = "riscv64");
 
     /// Returns the shared state.
-    fn shared() -> &'static Shared;
+    fn smp_state() -> &'static SmpState;
 }
 
-/// The source of the system's layers: [`SHARED`].
-pub struct SystemShared;
+/// The source of the system's layers: [`SMP_STATE`].
+pub struct SystemSmpState;
 
-impl SharedSource for SystemShared {
+impl SmpStateSource for SystemSmpState {
     #[inline(always)]
-    fn shared() -> &'static Shared {
-        &SHARED
+    fn smp_state() -> &'static SmpState {
+        &SMP_STATE
     }
 }
 
 /// The source of tests: each thread has a state, which can be renewed.
 #[cfg(feature = "model")]
-pub struct SharedPerThread;
+pub struct ThreadSmpState;
 
 #[cfg(feature = "model")]
 std::thread_local! {
-    static OF_THREAD: core::cell::Cell<Option<&'static Shared>> = const { core::cell::Cell::new(None) };
+    static OF_THREAD: core::cell::Cell<Option<&'static SmpState>> = const { core::cell::Cell::new(None) };
 }
 
 #[cfg(feature = "model")]
-impl SharedPerThread {
+impl ThreadSmpState {
     /// Makes a new state for this thread and leaks it.
-    pub fn renew() -> &'static Shared {
-        let shared = Box::leak(Box::default());
-        OF_THREAD.set(Some(shared));
-        shared
+    pub fn renew() -> &'static SmpState {
+        let smp = Box::leak(Box::default());
+        OF_THREAD.set(Some(smp));
+        smp
     }
 
     /// Frees the state of this thread, as many runs would otherwise leak many.
     ///
     /// # Safety
-    /// No reference from [`renew`](Self::renew) or [`shared`](SharedSource::shared) is used afterwards.
+    /// No reference from [`renew`](Self::renew) or [`smp_state`](SmpStateSource::smp_state) is used afterwards.
     pub unsafe fn retire() {
-        if let Some(shared) = OF_THREAD.take() {
+        if let Some(smp) = OF_THREAD.take() {
             // SAFETY: `renew` made it of a box, and the caller promises that no reference is left.
-            drop(unsafe { Box::from_raw(ptr::from_ref(shared).cast_mut()) });
+            drop(unsafe { Box::from_raw(ptr::from_ref(smp).cast_mut()) });
         }
     }
 }
 
 #[cfg(feature = "model")]
-impl SharedSource for SharedPerThread {
+impl SmpStateSource for ThreadSmpState {
     const PREEMPTED_STAY: bool = false;
 
-    fn shared() -> &'static Shared {
+    fn smp_state() -> &'static SmpState {
         OF_THREAD.get().unwrap_or_else(Self::renew)
     }
 }
 
 /// The source of tests on a machine like riscv64.
 #[cfg(all(feature = "model", feature = "preempted_stay"))]
-pub struct SharedWherePreemptedStay;
+pub struct ThreadSmpStatePinned;
 
 #[cfg(all(feature = "model", feature = "preempted_stay"))]
-impl SharedSource for SharedWherePreemptedStay {
+impl SmpStateSource for ThreadSmpStatePinned {
     const PREEMPTED_STAY: bool = true;
 
-    fn shared() -> &'static Shared {
-        SharedPerThread::shared()
+    fn smp_state() -> &'static SmpState {
+        ThreadSmpState::smp_state()
     }
 }
