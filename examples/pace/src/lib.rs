@@ -16,7 +16,7 @@
 #[cfg(test)]
 extern crate std;
 
-use sched_core::event::{Adapter, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, Policy, TaskRef, Tick};
 use sched_core::queue::Queue;
 use sched_core::task::Task;
 
@@ -42,7 +42,7 @@ impl<T> Policy for Pace<T> {
     type Inner = T;
     type State = ();
     const NAME: &'static str = "PACE";
-    const TRACKS: Tracks = Tracks::Nothing;
+    const EVENTS: EventLevel = EventLevel::None;
     const NEW: Self = Self {
         ready: Queue::new(),
         waiting: 0,
@@ -53,7 +53,7 @@ impl<T> Policy for Pace<T> {
         self.waiting += 1;
         self.ready.push_back(task);
     }
-    fn returned(&mut self, task: TaskRef<Self>, _: Return) {
+    fn enqueue(&mut self, task: TaskRef<Self>, _: EnqueueReason) {
         self.spawned(task);
     }
     fn dispatch(&mut self) -> Option<TaskRef<Self>> {

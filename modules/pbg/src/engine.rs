@@ -35,7 +35,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use pbg_record::record::{IDLE, OUTSIDE, RecordRef};
 use pbg_record::recorder::Recorder;
 use sched_core::clock::Clock;
-use sched_core::event::{Return, Tick};
+use sched_core::event::{EnqueueReason, Tick};
 use sched_core::queue::Queue;
 use sched_core::units::Counts;
 use sched_policies::rr;
@@ -141,7 +141,7 @@ impl<T, C, M> Engine<T, C, M> {
     /// Requeues a task that yields under the base policy.
     #[inline(always)]
     pub fn put_yielded(&mut self, task: Handle<T>) {
-        rr::requeue(&mut self.queue, task, Return::Yielded);
+        rr::requeue(&mut self.queue, task, EnqueueReason::Yielded);
     }
 
     /// Returns all ready tasks.
@@ -221,7 +221,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         grant: &Grant<T, S>,
         by: impl Caller,
         task: Handle<T>,
-        why: Return,
+        why: EnqueueReason,
     ) {
         if let Work::Replay(_) = self.work {
             return self.put_replayed(cpu, grant, task, why);
@@ -229,7 +229,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         if let Work::Measure(recorder) = self.work
             && M::control().mode() == ModeByte::MEASURING
         {
-            if why == Return::Woken {
+            if why == EnqueueReason::Woken {
                 self.known(&task);
                 let waker = running::<M>(by).get();
                 recorder.woken(
@@ -238,7 +238,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
                     waker,
                     C::now(),
                 );
-            } else if why == Return::Preempted {
+            } else if why == EnqueueReason::Preempted {
                 recorder.preempted(by.number(), task.policy_state().record.get());
             }
         }
@@ -251,9 +251,9 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         cpu: &mut Cpu,
         grant: &Grant<T, S>,
         task: Handle<T>,
-        why: Return,
+        why: EnqueueReason,
     ) {
-        if why == Return::Woken {
+        if why == EnqueueReason::Woken {
             let role = self.known(&task);
             self.replay(cpu, grant, |replay, here| replay.woken(here, task, role));
         } else {
@@ -491,7 +491,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         let here = &mut cpu.here;
         replay.settle(here, grant.budget());
         if let Some(task) = grant.take_kept() {
-            replay.gave_way(here, task, Return::Preempted, C::now());
+            replay.gave_way(here, task, EnqueueReason::Preempted, C::now());
         }
         verb(replay, here);
         grant.set_budget(here.granted());

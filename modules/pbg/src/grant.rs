@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
 
-use sched_core::event::{Return, Running};
+use sched_core::event::{EnqueueReason, Running};
 
 use super::task::PbgTask;
 
@@ -82,7 +82,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
 
     /// Returns why this task is put back.
     #[inline(always)]
-    pub fn why(&self, task: &Arc<PbgTask<T>>, preempt: bool) -> Return {
+    pub fn why(&self, task: &Arc<PbgTask<T>>, preempt: bool) -> EnqueueReason {
         self.running().why(task, preempt)
     }
 
@@ -94,7 +94,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
     /// Notes the task that runs from now on, if there is one.
     #[inline(always)]
     pub fn picked(&self, task: Option<&Arc<PbgTask<T>>>) {
-        let mut running = Running::NOBODY;
+        let mut running = Running::NONE;
         running.picked(task);
         store::<_, SHARED>(&self.running, running.address().cast_mut());
     }

@@ -52,7 +52,7 @@ use entry::OVERRUN_TICK_POINTS;
 use fallback::Fallback;
 use pbg_profile::Label;
 use pbg_record::record::OUTSIDE;
-use sched_core::event::{Return, Tick};
+use sched_core::event::{EnqueueReason, Tick};
 use sched_core::queue::{Queue, Slot};
 use sched_core::units::{Counts, TaskKey};
 use table::Table;
@@ -176,16 +176,16 @@ impl<T> Replay<T> {
         if wakes && !self.dropped && here.turns.take_root_turn() {
             self.root.put(task); // rule 9
         } else {
-            self.fallback.requeue(task, Return::Woken);
+            self.fallback.requeue(task, EnqueueReason::Woken);
         }
     }
 
     /// Requeues the running task. It goes on from where it was: before the tasks that have as much
     /// before them and did not run yet.
-    pub fn gave_way(&mut self, here: &mut OnCpu, task: Handle<T>, why: Return, now: Counts) {
+    pub fn gave_way(&mut self, here: &mut OnCpu, task: Handle<T>, why: EnqueueReason, now: Counts) {
         self.charge(here, now);
         here.granted = 0;
-        if why == Return::Yielded {
+        if why == EnqueueReason::Yielded {
             self.yielded(here, 1);
         }
         self.becomes_ready(here.current);
@@ -416,7 +416,7 @@ impl<T> Replay<T> {
         if let Some(demoted) =
             (self.ready_set).remove(at, |task| task.policy_state().role() == current)
         {
-            self.fallback.requeue(demoted, Return::Yielded);
+            self.fallback.requeue(demoted, EnqueueReason::Yielded);
         }
     }
 

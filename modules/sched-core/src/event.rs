@@ -7,23 +7,23 @@
 //! | method | means | from |
 //! |---|---|---|
 //! | [`spawned`](Policy::spawned) | a new task is ready | `add_task` |
-//! | [`returned`](Policy::returned) ([`Yielded`](Return::Yielded)) | the running task gave way | put of the running task |
-//! | [`returned`](Policy::returned) ([`Preempted`](Return::Preempted)) | the running task was made to | the same, `preempt` |
-//! | [`returned`](Policy::returned) ([`Woken`](Return::Woken)) | a blocked or migrated task is ready | put of another task |
-//! | [`returned`](Policy::returned) ([`HandedOver`](Return::HandedOver)) | a task that waited in another CPU's queue waits here | the crate `sched-smp` |
-//! | [`left`](Policy::left) | the running task blocked, exited or migrated away | pick without a put |
+//! | [`enqueue`](Policy::enqueue) ([`Yielded`](EnqueueReason::Yielded)) | the running task gave way | put of the running task |
+//! | [`enqueue`](Policy::enqueue) ([`Preempted`](EnqueueReason::Preempted)) | the running task was made to | the same, `preempt` |
+//! | [`enqueue`](Policy::enqueue) ([`Woken`](EnqueueReason::Woken)) | a blocked or migrated task is ready | put of another task |
+//! | [`enqueue`](Policy::enqueue) ([`HandedOver`](EnqueueReason::HandedOver)) | a task that waited in another CPU's queue waits here | the crate `sched-smp` |
+//! | [`current_left`](Policy::current_left) | the running task blocked, exited or migrated away | pick without a put |
 //! | [`dispatch`](Policy::dispatch) | the CPU needs a task | pick |
 //! | [`ticked`](Policy::ticked) | a timer tick hit a running task | `task_tick` |
 //! | [`remove`](Policy::remove) | a ready task is taken out | `remove_task` |
-//! | [`give`](Policy::give) | a ready task goes to another CPU | the crate `sched-smp` |
+//! | [`migrate_out`](Policy::migrate_out) | a ready task goes to another CPU | the crate `sched-smp` |
 //! | [`set_priority`](Policy::set_priority) | a task gets a priority | `set_priority` |
 //!
-//! The policy chooses how much of this the adapter tracks, [`Policy::TRACKS`]. The rest compiles to
+//! The policy chooses how much of this the adapter tracks, [`Policy::EVENTS`]. The rest compiles to
 //! nothing.
 //!
 //! Two limits, both from the trait: `main` runs first without being picked, so
 //! its first return counts as `Woken`; and a task that migrates away counts as
-//! `left` at the next pick on the queue that it came from.
+//! `current_left` at the next pick on the queue that it came from.
 
 use alloc::sync::Arc;
 
@@ -32,14 +32,14 @@ use crate::task::Task;
 
 /// The reason why a task is ready again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Return {
+pub enum EnqueueReason {
     /// It ran, and gave the CPU away by itself.
     Yielded,
     /// It ran, and the CPU was taken from it.
     Preempted,
     /// It did not run: it was blocked, or `axtask` moved it to this queue.
     Woken,
-    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::give) it to
+    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::migrate_out) it to
     /// this one. It has waited since then, and keeps what belongs to its wait: age, due time,
     /// level, the rest of a slice.
     HandedOver,
@@ -69,13 +69,13 @@ impl Tick {
 
 /// Which events the adapter tracks for a policy. Each level includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tracks {
-    /// None: [`returned`](Policy::returned) is always called with [`Return::Woken`] or
-    /// [`Return::HandedOver`], and [`left`](Policy::left) is not called.
-    Nothing,
-    /// The reason of a return. [`left`](Policy::left) is not called.
-    Returns,
-    /// Also that the running task has [`left`](Policy::left).
+pub enum EventLevel {
+    /// None: [`enqueue`](Policy::enqueue) is always called with [`EnqueueReason::Woken`] or
+    /// [`EnqueueReason::HandedOver`], and [`current_left`](Policy::current_left) is not called.
+    None,
+    /// The reason of each `enqueue`. [`current_left`](Policy::current_left) is not called.
+    Reasons,
+    /// Also each [`current_left`](Policy::current_left).
     Departures,
 }
 
@@ -91,20 +91,20 @@ pub trait Policy {
     /// The name in ArceOS's boot log.
     const NAME: &'static str;
     /// Which events the adapter tracks for this policy.
-    const TRACKS: Tracks;
+    const EVENTS: EventLevel;
     /// A policy without tasks.
     const NEW: Self;
 
     /// Adds a new task, which is ready.
     fn spawned(&mut self, task: TaskRef<Self>);
-    /// Adds a known task that is ready again. Under [`Tracks::Nothing`] `why` does not say that it
+    /// Adds a known task that is ready again. Under [`EventLevel::None`] `why` does not say that it
     /// ran.
-    fn returned(&mut self, task: TaskRef<Self>, why: Return);
+    fn enqueue(&mut self, task: TaskRef<Self>, why: EnqueueReason);
     /// Notes that the running task has blocked, exited or migrated. The trait hands out no handle
     /// of it. Called before the [`dispatch`](Policy::dispatch) that it causes, and only under
-    /// [`Tracks::Departures`].
+    /// [`EventLevel::Departures`].
     #[inline]
-    fn left(&mut self) {}
+    fn current_left(&mut self) {}
     /// Takes the task to run now out of the queue.
     fn dispatch(&mut self) -> Option<TaskRef<Self>>;
     /// Handles a timer tick that hit `running`.
@@ -120,8 +120,12 @@ pub trait Policy {
     ///
     /// Calls `claims` when it has found that task, and takes it out only if that returns true: a
     /// task that stays has lost nothing. A policy may try another one after a refusal.
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
-        let _ = (may, claims);
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
+        let _ = (may, take_request);
         None
     }
     /// Sets a task's priority. Returns false if the policy has none.
@@ -157,12 +161,12 @@ unsafe impl Send for Running {}
 
 impl Running {
     /// The state before the first pick.
-    pub const NOBODY: Self = Self {
+    pub const NONE: Self = Self {
         address: core::ptr::null(),
     };
 
     /// A task that equals none: idle, or one that was never picked.
-    pub const ELSEWHERE: Self = Self {
+    pub const UNTRACKED: Self = Self {
         address: core::ptr::dangling(),
     };
 
@@ -180,8 +184,8 @@ impl Running {
 
     /// Returns true if a task that was picked is known to run.
     #[inline(always)]
-    pub fn is_somebody(&self) -> bool {
-        !self.is_forgotten() && !core::ptr::eq(self.address, Self::ELSEWHERE.address)
+    pub fn is_tracked(&self) -> bool {
+        !self.is_forgotten() && !core::ptr::eq(self.address, Self::UNTRACKED.address)
     }
 
     /// Notes the task that a pick has chosen; `None` is the idle task.
@@ -192,7 +196,7 @@ impl Running {
 
     /// The same of a task.
     #[inline(always)]
-    pub fn picked_somebody<T, S>(&mut self, task: &Arc<Task<T, S>>) {
+    pub fn set_task<T, S>(&mut self, task: &Arc<Task<T, S>>) {
         self.address = address(task);
     }
 
@@ -205,13 +209,13 @@ impl Running {
     /// Returns why `task` comes back. `preempt` counts only for the running task: a waker may ask
     /// for rescheduling, too.
     #[inline(always)]
-    pub fn why<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> Return {
+    pub fn why<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> EnqueueReason {
         if !self.is(task) {
-            Return::Woken
+            EnqueueReason::Woken
         } else if preempt {
-            Return::Preempted
+            EnqueueReason::Preempted
         } else {
-            Return::Yielded
+            EnqueueReason::Yielded
         }
     }
 
@@ -221,11 +225,11 @@ impl Running {
         self.address
     }
 
-    /// Forgets the running task: a task that returns counts as [`Woken`](Return::Woken), as if it
+    /// Forgets the running task: a task that returns counts as [`Woken`](EnqueueReason::Woken), as if it
     /// had come from another queue.
     #[inline(always)]
     pub const fn forget(&mut self) {
-        *self = Self::NOBODY;
+        *self = Self::NONE;
     }
 }
 
@@ -237,7 +241,7 @@ fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
 /// A [`BaseScheduler`] that drives a [`Policy`].
 pub struct Adapter<P: Policy> {
     policy: P,
-    /// Under [`Tracks::Departures`] it is forgotten from a return to the next pick. A task that is
+    /// Under [`EventLevel::Departures`] it is forgotten from a return to the next pick. A task that is
     /// still known then has left.
     running: Running,
 }
@@ -252,7 +256,7 @@ impl<P: Policy> Adapter<P> {
     pub const fn with_policy(policy: P) -> Self {
         Self {
             policy,
-            running: Running::NOBODY,
+            running: Running::NONE,
         }
     }
 
@@ -292,7 +296,7 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
         // The running task is not ready, though a policy that tracks departures may keep its
         // handle.
-        if P::TRACKS == Tracks::Departures && self.running.is(task) {
+        if P::EVENTS == EventLevel::Departures && self.running.is(task) {
             return None;
         }
         self.policy.remove(task)
@@ -300,11 +304,11 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        if P::TRACKS == Tracks::Departures && !self.running.address().is_null() {
-            self.policy.left();
+        if P::EVENTS == EventLevel::Departures && !self.running.address().is_null() {
+            self.policy.current_left();
         }
         let next = self.policy.dispatch();
-        if P::TRACKS != Tracks::Nothing {
+        if P::EVENTS != EventLevel::None {
             self.running.picked(next.as_ref());
         }
         next
@@ -312,14 +316,14 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
 
     #[inline]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        let why = match P::TRACKS {
-            Tracks::Nothing => Return::Woken,
-            Tracks::Returns | Tracks::Departures => self.running.why(&prev, preempt),
+        let why = match P::EVENTS {
+            EventLevel::None => EnqueueReason::Woken,
+            EventLevel::Reasons | EventLevel::Departures => self.running.why(&prev, preempt),
         };
-        if P::TRACKS == Tracks::Departures && why != Return::Woken {
+        if P::EVENTS == EventLevel::Departures && why != EnqueueReason::Woken {
             self.running.forget();
         }
-        self.policy.returned(prev, why);
+        self.policy.enqueue(prev, why);
     }
 
     #[inline]
@@ -347,7 +351,7 @@ mod tests {
         type Inner = u32;
         type State = ();
         const NAME: &'static str = "diary";
-        const TRACKS: Tracks = Tracks::Departures;
+        const EVENTS: EventLevel = EventLevel::Departures;
         const NEW: Self = Self {
             events: Vec::new(),
             ready: Vec::new(),
@@ -357,11 +361,11 @@ mod tests {
             self.events.push(format!("spawned {}", task.inner()));
             self.ready.push(task);
         }
-        fn returned(&mut self, task: TaskRef<Self>, why: Return) {
+        fn enqueue(&mut self, task: TaskRef<Self>, why: EnqueueReason) {
             self.events.push(format!("{why:?} {}", task.inner()));
             self.ready.push(task);
         }
-        fn left(&mut self) {
+        fn current_left(&mut self) {
             self.events.push("left".into());
         }
         fn dispatch(&mut self) -> Option<TaskRef<Self>> {

@@ -5,7 +5,7 @@
 //! itself the trait hands out no handle of it. So the queue keeps one while the task runs, and
 //! releases it at the pick that shows that the task has left: before `gc` can wait for it.
 //!
-//! STAMP: a pick follows the put of the task that ran, or the `left` that it causes, at once. So
+//! STAMP: a pick follows the put of the task that ran, or the `current_left` that it causes, at once. So
 //! the counter is read there, and the next interval begins where the last one ended: every interval
 //! is charged to some task, unless a policy opts out (`set_aside_from`). Only the first pick, and
 //! one of an idle CPU, follow nothing, and read for themselves. (Between a put and its pick no
@@ -26,7 +26,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Clock;
-use crate::event::Return;
+use crate::event::EnqueueReason;
 use crate::nice::LONGEST_CHARGE;
 use crate::ordered::Keyed;
 use crate::queue::Slot;
@@ -178,7 +178,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// Returns true if a task that seems to come back from the CPU does so: a task that has been
     /// elsewhere meanwhile may look like it (see `event::Running`).
     #[inline]
-    pub fn ran_here(&self, task: &Task<T, S>, why: Return) -> bool {
+    pub fn ran_here(&self, task: &Task<T, S>, why: EnqueueReason) -> bool {
         ran(why) && Self::home(task) == self.id
     }
 
@@ -240,7 +240,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     }
 
     /// Adds a task that was away: ends its interval, if one is open.
-    pub fn arrived(&mut self, task: &Task<T, S>, why: Return, now: Counts) -> Returned {
+    pub fn arrived(&mut self, task: &Task<T, S>, why: EnqueueReason, now: Counts) -> Returned {
         let runs_here = |running: &Task<T, S>| core::ptr::eq(running, task);
         if ran(why) {
             self.running.take();
@@ -254,7 +254,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         let ran = account.here.load(Relaxed);
         let since = account.since.load(Relaxed);
         self.adopt(task);
-        if why != Return::HandedOver {
+        if why != EnqueueReason::HandedOver {
             account.since.store(now.0, Relaxed);
         }
         Returned {
@@ -312,8 +312,8 @@ impl<T, S: Accounted> RunIntervals<T, S> {
 
 /// Returns true if a task that returns for this reason seems to have had the CPU until now.
 #[inline(always)]
-const fn ran(why: Return) -> bool {
-    matches!(why, Return::Yielded | Return::Preempted)
+const fn ran(why: EnqueueReason) -> bool {
+    matches!(why, EnqueueReason::Yielded | EnqueueReason::Preempted)
 }
 
 /// Returns the time from `since` to `now`, as [`Counts`] are subtracted, and at most

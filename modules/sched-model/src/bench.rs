@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use sched_core::BaseScheduler;
 use sched_core::clock::VirtualClock;
-use sched_core::event::{Adapter, Policy, Return};
+use sched_core::event::{Adapter, EnqueueReason, Policy};
 use sched_core::steps;
 use sched_core::task::{InitialState, Task};
 
@@ -25,10 +25,10 @@ pub trait Scheduler:
 
 /// One of a policy that gives tasks to other CPUs.
 pub trait Gives: Scheduler {
-    /// Its policy's [`give`](Policy::give).
-    fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
+    /// Its policy's [`migrate_out`](Policy::migrate_out).
+    fn migrate_out(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
 
-    /// Its policy's [`returned`](Policy::returned), of a task that another has given.
+    /// Its policy's [`enqueue`](Policy::enqueue), of a task that another has given.
     fn hand_over(&mut self, given: Handle<Self>);
 
     /// Its policy's [`dispatch`](Policy::dispatch).
@@ -40,12 +40,13 @@ impl<P: Policy<Inner = &'static str, State: InitialState>> Scheduler for Adapter
 }
 
 impl<P: Policy<Inner = &'static str, State: InitialState>> Gives for Adapter<P> {
-    fn give(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>> {
-        self.policy_mut().give(&|task| may(task.inner()), &|| true)
+    fn migrate_out(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>> {
+        self.policy_mut()
+            .migrate_out(&|task| may(task.inner()), &|| true)
     }
 
     fn hand_over(&mut self, given: Handle<Self>) {
-        self.policy_mut().returned(given, Return::HandedOver);
+        self.policy_mut().enqueue(given, EnqueueReason::HandedOver);
     }
 
     fn dispatch(&mut self) -> Option<Handle<Self>> {
@@ -365,7 +366,7 @@ pub fn whatever_happens<S: Gives>(
             }
             7 => {
                 let may = |name: &&str| which % 4 != 0 || *name != "a";
-                if let Some(given) = queue.scheduler.give(&may) {
+                if let Some(given) = queue.scheduler.migrate_out(&may) {
                     assert!(may(given.inner()));
                     assert_valid(queue);
                     queues[which % 3].scheduler.hand_over(given);
@@ -398,10 +399,10 @@ pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
     let mut others = Vec::new();
     let mut scheduler = played();
     let given = scheduler
-        .give(&|_| true)
+        .migrate_out(&|_| true)
         .inspect(|task| others.push(task.clone()));
     assert_eq!(given.map(|task| *task.inner()), would_run);
-    while let Some(given) = scheduler.give(&|_| true) {
+    while let Some(given) = scheduler.migrate_out(&|_| true) {
         assert!(others.iter().all(|other| !Arc::ptr_eq(other, &given)));
         others.push(given);
     }

@@ -75,7 +75,7 @@ use core::marker::PhantomData;
 
 use sched_core::buckets::Buckets;
 use sched_core::clock::{Clock, CpuCounter};
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef, Tick};
 use sched_core::nice::{self, Factor, LONGEST_CHARGE, Share};
 use sched_core::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use sched_core::run_interval::{Account, Accounted, RunIntervals, TickLength};
@@ -212,7 +212,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     }
 
     /// Adds a task that was away.
-    fn arrived(&mut self, task: Arc<CfsTask<T>>, why: Return, now: Counts) {
+    fn arrived(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         self.move_min(None);
         let mut floor = self.before_min(SLEEPER_CREDIT_TICKS); // rule 5
@@ -264,7 +264,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// Requeues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+    fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason) {
         let now = C::now();
         if !self.intervals.ran_here(&task, why) {
             return self.arrived(task, why, now);
@@ -299,7 +299,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     type Inner = T;
     type State = Keyed<CfsState>;
     const NAME: &'static str = "CFS";
-    const TRACKS: Tracks = Tracks::Departures;
+    const EVENTS: EventLevel = EventLevel::Departures;
     const NEW: Self = Self {
         ready: Q::NEW,
         intervals: RunIntervals::new(),
@@ -320,10 +320,10 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<CfsTask<T>>, why: Return) {
+    fn enqueue(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason) {
         // Code that a yield does not need is out of line, and its last call: no register is saved over
         // it, and `axtask` can inline the rest.
-        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+        if why != EnqueueReason::Yielded || !self.intervals.ran_here(&task, why) {
             return self.comes_back(task, why);
         }
         let now = C::now();
@@ -334,7 +334,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
 
     #[cold]
     #[inline(never)]
-    fn left(&mut self) {
+    fn current_left(&mut self) {
         let now = C::now();
         let Some((task, interval)) = self.intervals.left(now) else {
             return; // MIGRATION: what it had here stands in the virtual time
@@ -390,8 +390,12 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
-        let given = self.ready.remove_first(may, claims)?; // rule 12
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may, take_request)?; // rule 12
         self.removed(&given);
         Some(given)
     }

@@ -74,7 +74,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Acquire;
 
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef, Tick};
 use sched_core::queue::Slot;
 use sched_core::task::Task;
 
@@ -127,13 +127,13 @@ impl<T, S: CoopSource> Coop<T, S> {
     #[cold]
     #[inline(never)]
     fn wakes(&mut self, task: Arc<CoopTask<T>>) {
-        self.ready.arrives(task, Return::Woken);
+        self.ready.arrives(task, EnqueueReason::Woken);
     }
 
     #[cold]
     #[inline(never)]
     fn is_handed_over(&mut self, task: Arc<CoopTask<T>>) {
-        self.ready.arrives(task, Return::HandedOver);
+        self.ready.arrives(task, EnqueueReason::HandedOver);
     }
 
     #[cold]
@@ -150,7 +150,7 @@ impl<T, S: CoopSource> Coop<T, S> {
     /// Requeues a preempted task (rule 5).
     fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().is_over() {
-            true => self.ready.arrives(task, Return::Preempted),
+            true => self.ready.arrives(task, EnqueueReason::Preempted),
             false => self.ready.goes_on(task),
         }
     }
@@ -174,7 +174,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         if let Some(aside) = self.aside.take() {
             match was_preempted {
                 true => self.goes_on(aside),
-                false => self.ready.arrives(aside, Return::Yielded),
+                false => self.ready.arrives(aside, EnqueueReason::Yielded),
             }
         }
         if self.ready.most_urgent(summary) < level {
@@ -213,7 +213,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
     type Inner = T;
     type State = CoopState;
     const NAME: &'static str = "COOP";
-    const TRACKS: Tracks = Tracks::Returns;
+    const EVENTS: EventLevel = EventLevel::Reasons;
     const NEW: Self = Self {
         ready: Ready::NEW,
         aside: Slot::EMPTY,
@@ -225,17 +225,17 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
     };
 
     fn spawned(&mut self, task: Arc<CoopTask<T>>) {
-        self.ready.arrives(task, Return::Woken);
+        self.ready.arrives(task, EnqueueReason::Woken);
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<CoopTask<T>>, why: Return) {
+    fn enqueue(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
         // All but yields is out of line, so that `axtask` can inline the rest.
         match why {
-            Return::Yielded => self.aside.put(task), // rule 6
-            Return::Preempted => self.is_preempted(task),
-            Return::Woken => self.wakes(task),
-            Return::HandedOver => self.is_handed_over(task),
+            EnqueueReason::Yielded => self.aside.put(task), // rule 6
+            EnqueueReason::Preempted => self.is_preempted(task),
+            EnqueueReason::Woken => self.wakes(task),
+            EnqueueReason::HandedOver => self.is_handed_over(task),
         }
     }
 
@@ -282,19 +282,23 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         )
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
         self.look_for_lent();
         let summary = Self::summary();
         let by_share = match self.is_share_due() {
             true => self
                 .ready
-                .take_oldest_if(summary, |task| may(task) && claims()),
+                .take_oldest_if(summary, |task| may(task) && take_request()),
             false => None,
         };
         by_share
-            .or_else(|| self.ready.take_first_of(summary, may, claims))
+            .or_else(|| self.ready.take_first_of(summary, may, take_request))
             .or_else(|| {
-                let is_claimed = self.aside.get().is_some_and(may) && claims();
+                let is_claimed = self.aside.get().is_some_and(may) && take_request();
                 is_claimed.then(|| self.aside.take())?
             })
     }

@@ -77,7 +77,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use sched_core::buckets::Buckets;
 use sched_core::clock::{Clock, CpuCounter};
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef, Tick};
 use sched_core::nice::{self, FRACTION_BITS, Factor, LONGEST_CHARGE, NORMAL_WEIGHT, Share};
 use sched_core::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use sched_core::run_interval::{Account, Accounted, RunIntervals, TickLength};
@@ -316,7 +316,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     }
 
     /// Adds a task that was away.
-    fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: Return, now: Counts) {
+    fn arrived(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason, now: Counts) {
         let came = self.intervals.arrived(&task, why, now);
         let state = state(&task);
         let mut lag = state.lag.load(Relaxed);
@@ -337,7 +337,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
 
     /// Puts a ready task into its queue. `around`: see [`ByKey::insert`].
     #[inline]
-    fn enqueue(&mut self, task: Arc<EevdfTask<T>>, vruntime: Key, around: Key) {
+    fn enqueue_at(&mut self, task: Arc<EevdfTask<T>>, vruntime: Key, around: Key) {
         if vruntime > self.now {
             self.waiting.insert(task, vruntime, around);
         } else {
@@ -418,7 +418,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// Requeues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
+    fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
         let now = C::now();
         if !self.intervals.ran_here(&task, why) {
             return self.arrived(task, why, now);
@@ -498,7 +498,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     type Inner = T;
     type State = Keyed<EevdfState>;
     const NAME: &'static str = "EEVDF";
-    const TRACKS: Tracks = Tracks::Departures;
+    const EVENTS: EventLevel = EventLevel::Departures;
     const NEW: Self = Self {
         waiting: Q::NEW,
         eligible: Q::NEW,
@@ -517,9 +517,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<EevdfTask<T>>, why: Return) {
+    fn enqueue(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
         // As under CFS.
-        if why != Return::Yielded || !self.intervals.ran_here(&task, why) {
+        if why != EnqueueReason::Yielded || !self.intervals.ran_here(&task, why) {
             return self.comes_back(task, why);
         }
         let now = C::now();
@@ -529,7 +529,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     }
 
     #[inline(never)]
-    fn left(&mut self) {
+    fn current_left(&mut self) {
         let now = C::now();
         let Some((task, interval)) = self.intervals.left(now) else {
             return; // MIGRATION: what it had here stands in the virtual time
@@ -549,7 +549,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         let next = match first {
             Some(first) => {
                 let vruntime = self.give_up(state(&yielder)); // rule 8
-                self.enqueue(yielder, vruntime, state(&first).vruntime());
+                self.enqueue_at(yielder, vruntime, state(&first).vruntime());
                 first
             }
             None => {
@@ -585,13 +585,17 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
         self.move_eligible();
-        let eligible = self.eligible.remove_first(may, claims);
+        let eligible = self.eligible.remove_first(may, take_request);
         if self.eligible.is_empty() {
             self.look &= !ELIGIBLE;
         }
-        let given = eligible.or_else(|| self.waiting.remove_first(may, claims))?; // rule 11
+        let given = eligible.or_else(|| self.waiting.remove_first(may, take_request))?; // rule 11
         self.removed(&given);
         Some(given)
     }

@@ -14,7 +14,7 @@
 
 use alloc::sync::Arc;
 
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef};
 use sched_core::queue::Queue;
 use sched_core::task::Task;
 
@@ -32,7 +32,7 @@ impl<T> Policy for Fifo<T> {
     type Inner = T;
     type State = ();
     const NAME: &'static str = "FIFO";
-    const TRACKS: Tracks = Tracks::Nothing;
+    const EVENTS: EventLevel = EventLevel::None;
     const NEW: Self = Self {
         ready: Queue::new(),
     };
@@ -43,7 +43,7 @@ impl<T> Policy for Fifo<T> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<FifoTask<T>>, _: Return) {
+    fn enqueue(&mut self, task: Arc<FifoTask<T>>, _: EnqueueReason) {
         self.ready.push_back(task);
     }
 
@@ -52,8 +52,12 @@ impl<T> Policy for Fifo<T> {
         self.ready.pop_front()
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
-        self.ready.remove_first(|task| may(task) && claims())
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(|task| may(task) && take_request())
     }
 
     fn remove(&mut self, task: &Arc<FifoTask<T>>) -> Option<Arc<FifoTask<T>>> {
@@ -86,10 +90,10 @@ mod tests {
         let mut s = with(4);
         let given = s
             .policy_mut()
-            .give(&|task| *task.inner() > 1, &|| true)
+            .migrate_out(&|task| *task.inner() > 1, &|| true)
             .unwrap();
         assert_eq!(*given.inner(), 2);
-        assert!(s.policy_mut().give(&|_| false, &|| true).is_none());
+        assert!(s.policy_mut().migrate_out(&|_| false, &|| true).is_none());
         let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
         assert_eq!(order, [0, 1, 3]);
     }

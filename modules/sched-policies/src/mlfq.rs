@@ -44,7 +44,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use sched_core::clock::{Clock, CpuCounter};
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef, Tick};
 use sched_core::queue::Queue;
 use sched_core::run_interval::{Account, Accounted, RunIntervals, TickLength};
 use sched_core::steps;
@@ -194,11 +194,11 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     /// Accounts for a task from another queue. The resets of that queue do not count here, so the
     /// level stands, unless the task missed a reset of this queue meanwhile (rule 6). A task that
     /// was handed over waited all the while, and missed the last reset if it came since then.
-    fn moved(&self, state: &MlfqState, age: Counts, why: Return) {
+    fn moved(&self, state: &MlfqState, age: Counts, why: EnqueueReason) {
         let ticks = |ticks| self.tick.length().saturating_mul(u64::from(ticks));
         let period = ticks(RESET);
         let missed = match why {
-            Return::HandedOver => age >= ticks(self.ticks_since_reset),
+            EnqueueReason::HandedOver => age >= ticks(self.ticks_since_reset),
             _ => period > Counts::ZERO && age >= period,
         };
         if missed {
@@ -236,8 +236,8 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     /// The fast path of a task that yields within its allotment. Returns true if it was taken. If
     /// not, nothing has happened to the task.
     #[inline]
-    fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: Return) -> bool {
-        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+    fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: EnqueueReason) -> bool {
+        if why != EnqueueReason::Yielded || !self.intervals.ran_here(task, why) {
             return false;
         }
         let interval = self.intervals.gives_way(task, C::now());
@@ -251,7 +251,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     /// The slow path of any task.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
+    fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: EnqueueReason) {
         let now = C::now();
         let state = task.policy_state();
         let (interval, why) = if self.intervals.ran_here(&task, why) {
@@ -263,12 +263,12 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
             if came.moved {
                 self.moved(state, came.age, why);
             }
-            (came.interval, Return::Woken) // whatever it looked like
+            (came.interval, EnqueueReason::Woken) // whatever it looked like
         };
         let used_up = self.charge(state, interval, Counts::ZERO);
         match why {
-            Return::Yielded => self.intervals.set_aside_again(task),
-            Return::Preempted if !used_up && !self.expired => {
+            EnqueueReason::Yielded => self.intervals.set_aside_again(task),
+            EnqueueReason::Preempted if !used_up && !self.expired => {
                 let level = state.level();
                 self.occupied |= 1 << level;
                 self.levels[level].push_front(task); // rule 5
@@ -318,7 +318,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     type Inner = T;
     type State = MlfqState;
     const NAME: &'static str = "MLFQ";
-    const TRACKS: Tracks = Tracks::Departures;
+    const EVENTS: EventLevel = EventLevel::Departures;
     const NEW: Self = {
         assert!(RESET > 0, "the reset period has at least one tick");
         Self {
@@ -341,7 +341,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<MlfqTask<T>>, why: Return) {
+    fn enqueue(&mut self, task: Arc<MlfqTask<T>>, why: EnqueueReason) {
         if !self.only_yields(&task, why) {
             self.comes_back(task, why);
         }
@@ -349,7 +349,7 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     #[cold]
     #[inline(never)]
-    fn left(&mut self) {
+    fn current_left(&mut self) {
         if let Some((task, interval)) = self.intervals.left(C::now()) {
             self.charge(task.policy_state(), interval, Counts::ZERO);
         }
@@ -399,8 +399,12 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
-        let given = self.remove_queued(&|task| may(task) && claims())?; // rule 9
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
+        let given = self.remove_queued(&|task| may(task) && take_request())?; // rule 9
         self.catch_up(given.policy_state());
         self.intervals.removed(&given);
         Some(given)

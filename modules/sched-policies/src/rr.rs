@@ -24,7 +24,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef, Tick};
 use sched_core::queue::Queue;
 use sched_core::task::{InitialState, Task};
 
@@ -79,10 +79,10 @@ impl<const SLICE: usize> RrState<SLICE> {
 pub fn requeue<T, S: AsRef<RrState<SLICE>>, const SLICE: usize>(
     ready: &mut Queue<T, S>,
     task: Arc<Task<T, S>>,
-    why: Return,
+    why: EnqueueReason,
 ) {
     let slice = task.policy_state().as_ref();
-    if why == Return::Preempted && !slice.is_over() {
+    if why == EnqueueReason::Preempted && !slice.is_over() {
         ready.push_front(task); // rule 4
     } else {
         slice.renew(); // rules 3 and 5
@@ -115,7 +115,7 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
     type Inner = T;
     type State = RrState<SLICE>;
     const NAME: &'static str = "RR";
-    const TRACKS: Tracks = Tracks::Returns;
+    const EVENTS: EventLevel = EventLevel::Reasons;
     const NEW: Self = Self {
         ready: Queue::new(),
     };
@@ -126,8 +126,8 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<RrTask<T, SLICE>>, why: Return) {
-        if why == Return::HandedOver && task.policy_state().left.load(Relaxed) > 0 {
+    fn enqueue(&mut self, task: Arc<RrTask<T, SLICE>>, why: EnqueueReason) {
+        if why == EnqueueReason::HandedOver && task.policy_state().left.load(Relaxed) > 0 {
             return self.ready.push_back(task); // rule 6
         }
         requeue(&mut self.ready, task, why);
@@ -143,8 +143,12 @@ impl<T, const SLICE: usize> Policy for Rr<T, SLICE> {
         running.policy_state().tick()
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
-        self.ready.remove_first(|task| may(task) && claims())
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
+        self.ready.remove_first(|task| may(task) && take_request())
     }
 
     fn remove(&mut self, task: &Arc<RrTask<T, SLICE>>) -> Option<Arc<RrTask<T, SLICE>>> {
@@ -180,10 +184,10 @@ mod tests {
         let mut s = with(4);
         let given = s
             .policy_mut()
-            .give(&|task| *task.inner() > 1, &|| true)
+            .migrate_out(&|task| *task.inner() > 1, &|| true)
             .unwrap();
         assert_eq!(*given.inner(), 2);
-        assert!(s.policy_mut().give(&|_| false, &|| true).is_none());
+        assert!(s.policy_mut().migrate_out(&|_| false, &|| true).is_none());
         let order: [u32; 3] = core::array::from_fn(|_| *s.pick_next_task().unwrap().inner());
         assert_eq!(order, [0, 1, 3]);
     }
@@ -195,8 +199,9 @@ mod tests {
             let first = old.pick_next_task().unwrap();
             assert!((rest..3).all(|_| !old.task_tick(&first)));
             old.put_prev_task(first, true);
-            let given = old.policy_mut().give(&|_| true, &|| true).unwrap();
-            new.policy_mut().returned(given.clone(), Return::HandedOver);
+            let given = old.policy_mut().migrate_out(&|_| true, &|| true).unwrap();
+            new.policy_mut()
+                .enqueue(given.clone(), EnqueueReason::HandedOver);
             let local = new.pick_next_task().unwrap();
             assert!(!Arc::ptr_eq(&local, &given), "it comes last");
             let found = new.pick_next_task().unwrap();

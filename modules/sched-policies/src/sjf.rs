@@ -74,7 +74,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sched_core::classes::CLASSES;
 use sched_core::classes::{Class, Classes, Due, LONGEST, SHORTEST};
 use sched_core::clock::{Clock, CpuCounter};
-use sched_core::event::{Adapter, May, Policy, Return, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, May, Policy, TaskRef, Tick};
 use sched_core::ordered::Key;
 use sched_core::run_interval::{Account, Accounted, RunIntervals};
 use sched_core::task::{InitialState, Task};
@@ -224,8 +224,8 @@ impl<T, C: Clock> Sjf<T, C> {
     /// The fast path of a task that yields after a burst of its class. Returns true if it was
     /// taken. If not, nothing has happened to the task.
     #[inline]
-    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: Return) -> bool {
-        if why != Return::Yielded || !self.intervals.ran_here(task, why) {
+    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: EnqueueReason) -> bool {
+        if why != EnqueueReason::Yielded || !self.intervals.ran_here(task, why) {
             return false;
         }
         let burst = self.intervals.gives_way(task, C::now());
@@ -239,9 +239,9 @@ impl<T, C: Clock> Sjf<T, C> {
     /// The slow path of any task.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+    fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: EnqueueReason) {
         let ran_here = self.intervals.ran_here(&task, why);
-        if ran_here && why == Return::Yielded {
+        if ran_here && why == EnqueueReason::Yielded {
             // The fast path has read the counter.
             let burst = self.intervals.gives_way(&task, self.intervals.now::<C>());
             task.policy_state().learn(burst);
@@ -259,7 +259,7 @@ impl<T, C: Clock> Sjf<T, C> {
         // A task that has migrated while it ran goes on with its burst, and one that was handed
         // over with its wait (rule 7).
         let has_begun = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
-        let is_within = ran_here || has_begun || why == Return::HandedOver;
+        let is_within = ran_here || has_begun || why == EnqueueReason::HandedOver;
         let class = if is_within {
             state.charge(interval);
             state.go_on(now)
@@ -284,7 +284,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     type Inner = T;
     type State = SjfState;
     const NAME: &'static str = "SJF";
-    const TRACKS: Tracks = Tracks::Departures;
+    const EVENTS: EventLevel = EventLevel::Departures;
     const NEW: Self = Self {
         ready: Classes::new(),
         intervals: RunIntervals::new(),
@@ -299,7 +299,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
     }
 
     #[inline]
-    fn returned(&mut self, task: Arc<SjfTask<T>>, why: Return) {
+    fn enqueue(&mut self, task: Arc<SjfTask<T>>, why: EnqueueReason) {
         if !self.only_yields(&task, why) {
             self.comes_back(task, why);
         }
@@ -307,7 +307,7 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     #[cold]
     #[inline(never)]
-    fn left(&mut self) {
+    fn current_left(&mut self) {
         if let Some((task, interval)) = self.intervals.left(C::now()) {
             task.policy_state().learn(interval);
         }
@@ -357,8 +357,12 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
         Some(removed)
     }
 
-    fn give(&mut self, may: &May<'_, Self>, claims: &dyn Fn() -> bool) -> Option<TaskRef<Self>> {
-        let given = self.ready.remove_first(may, claims)?; // rule 7
+    fn migrate_out(
+        &mut self,
+        may: &May<'_, Self>,
+        take_request: &dyn Fn() -> bool,
+    ) -> Option<TaskRef<Self>> {
+        let given = self.ready.remove_first(may, take_request)?; // rule 7
         self.intervals.removed(&given);
         Some(given)
     }

@@ -8,7 +8,7 @@ use core::ptr;
 
 use super::smp_state::{Machine, PostReason, Posted, SMP_STATE, SmpStateSource, SystemSmpState};
 use sched_core::base::BaseScheduler;
-use sched_core::event::{Adapter, Policy, Return, Running, TaskRef, Tick, Tracks};
+use sched_core::event::{Adapter, EnqueueReason, EventLevel, Policy, Running, TaskRef, Tick};
 use sched_core::link::Link;
 use sched_core::task::Task;
 
@@ -38,7 +38,7 @@ pub struct WorkSharing<P: Policy, M = SystemSmpState> {
     /// The most ticks for which it remains retained.
     retained_ticks: u32,
     /// The address of the running task, if its next put or the pick after that matters (HANDOFF, RETAINED). `running` is
-    /// ELSEWHERE then, so that the put takes the slow path. It is only compared.
+    /// UNTRACKED then, so that the put takes the slow path. It is only compared.
     watched: Option<NonZeroUsize>,
     shared: PhantomData<fn() -> M>,
 }
@@ -48,7 +48,7 @@ impl<P: Policy, M> WorkSharing<P, M> {
     pub const fn new() -> Self {
         Self {
             policy: P::NEW,
-            running: Running::ELSEWHERE,
+            running: Running::UNTRACKED,
             cpu: None,
             waiting: 0,
             is_idle: false,
@@ -195,12 +195,12 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     /// Forces the slow path for the running task's next put, if it was picked, and the pick after that. That is for HANDOFF,
     /// where other CPUs request a task that they may not find here, or for a waiting RETAINED task.
     fn watch(&mut self) {
-        if self.running.is_somebody() {
+        if self.running.is_tracked() {
             self.watched = NonZeroUsize::new(self.running.address().addr());
-            self.running = Running::ELSEWHERE;
+            self.running = Running::UNTRACKED;
         } else if self.running.is_forgotten() {
             // This is between a put and its pick, for which `axtask` takes the lock once more.
-            self.running = Running::ELSEWHERE;
+            self.running = Running::UNTRACKED;
             self.waiting += 1; // until that pick
         }
     }
@@ -212,10 +212,10 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         let needs_handoff = self.request_handoff(&task, preempt);
         let next_is_watched = self.retained.is_some() || !needs_handoff && self.idle_others() != 0;
         // As if it had not been watched.
-        self.running.picked_somebody(&task);
+        self.running.set_task(&task);
         self.put_prev_task(task, preempt);
         if next_is_watched {
-            self.running = Running::ELSEWHERE;
+            self.running = Running::UNTRACKED;
             self.waiting += 1; // until that pick
         }
     }
@@ -253,7 +253,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
             task.set_stays(true);
         }
         self.running.forget();
-        self.policy.returned(task, tracked::<P>(Return::Preempted));
+        self.policy
+            .enqueue(task, tracked::<P>(EnqueueReason::Preempted));
     }
 
     /// Puts back a task that was not the last pick here. It was blocked or migrates, and is on no CPU. Or it runs without
@@ -292,8 +293,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     fn enqueue(&mut self, task: TaskRef<P>, reason: PostReason) {
         match reason {
             PostReason::New => self.policy.spawned(task),
-            PostReason::Woken => self.policy.returned(task, Return::Woken),
-            PostReason::HandedOver => self.policy.returned(task, Return::HandedOver),
+            PostReason::Woken => self.policy.enqueue(task, EnqueueReason::Woken),
+            PostReason::HandedOver => self.policy.enqueue(task, EnqueueReason::HandedOver),
         }
         self.count(self.waiting + 1);
     }
@@ -385,7 +386,7 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
                 is_refused.set(!claimed);
                 claimed
             };
-            match self.policy.give(&may, &take_request) {
+            match self.policy.migrate_out(&may, &take_request) {
                 Some(task) => {
                     if self.retained == address(&task) {
                         self.retained = None; // to one that idles
@@ -408,7 +409,7 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     #[cold]
     #[inline(never)]
     fn find_none_after_put(&mut self) -> Option<TaskRef<P>> {
-        self.running = Running::ELSEWHERE;
+        self.running = Running::UNTRACKED;
         None
     }
 
@@ -417,10 +418,10 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     #[inline(never)]
     fn pick_slow(&mut self) -> Option<TaskRef<P>> {
         let was_watched = self.watched.take().is_some();
-        if P::TRACKS == Tracks::Departures && (was_watched || self.running.is_somebody()) {
-            self.policy.left();
+        if P::EVENTS == EventLevel::Departures && (was_watched || self.running.is_tracked()) {
+            self.policy.current_left();
         }
-        self.running = Running::ELSEWHERE; // no task is watched
+        self.running = Running::UNTRACKED; // no task is watched
         let smp = M::smp_state();
         let here = smp.machine().map(|machine| (machine, (machine.this_cpu)()));
         if let Some((_, cpu)) = here {
@@ -499,10 +500,10 @@ fn address<T, S>(task: &Arc<Task<T, S>>) -> Option<NonZeroUsize> {
 }
 
 /// Returns the reason that the policy is told.
-const fn tracked<P: Policy>(why: Return) -> Return {
-    match P::TRACKS {
-        Tracks::Nothing => Return::Woken,
-        Tracks::Returns | Tracks::Departures => why,
+const fn tracked<P: Policy>(why: EnqueueReason) -> EnqueueReason {
+    match P::EVENTS {
+        EventLevel::None => EnqueueReason::Woken,
+        EventLevel::Reasons | EventLevel::Departures => why,
     }
 }
 
@@ -559,7 +560,7 @@ impl<P: Policy, M: SmpStateSource> BaseScheduler for WorkSharing<P, M> {
         let Some(next) = self.policy.dispatch() else {
             return self.find_none_after_put();
         };
-        self.running.picked_somebody(&next);
+        self.running.set_task(&next);
         Some(next)
     }
 
@@ -580,7 +581,8 @@ impl<P: Policy, M: SmpStateSource> BaseScheduler for WorkSharing<P, M> {
             prev.set_stays(false);
         }
         self.running.forget();
-        self.policy.returned(prev, tracked::<P>(Return::Yielded));
+        self.policy
+            .enqueue(prev, tracked::<P>(EnqueueReason::Yielded));
     }
 
     fn task_tick(&mut self, current: &Self::SchedItem) -> bool {

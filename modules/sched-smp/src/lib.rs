@@ -28,8 +28,8 @@
 //!     to a CPU, which takes them at its next tick or pick, and gets an IPI for that.
 //!
 //! AGE: a task that is handed over has waited, and is no wake. The next policy is told
-//! [`HandedOver`](sched_core::event::Return::HandedOver), and keeps the task's record of its wait. A policy dequeues a
-//! task only once the request is this CPU's to answer ([`Policy::give`](sched_core::event::Policy::give)), so that
+//! [`HandedOver`](sched_core::event::EnqueueReason::HandedOver), and keeps the task's record of its wait. A policy dequeues a
+//! task only once the request is this CPU's to answer ([`Policy::migrate_out`](sched_core::event::Policy::migrate_out)), so that
 //! no task comes back without its place.
 //!
 //! RETAINED: a task that is handed over and does not run at once is retained until it has run there, for at most 128 ticks and
@@ -60,7 +60,7 @@
 //! sees the other. An idle CPU publishes that it idles, and not only has a shorter queue, before that, in the
 //! same order.
 //!
-//! The policy chooses the tasks that it gives away ([`Policy::give`](sched_core::event::Policy::give)). Under a policy
+//! The policy chooses the tasks that it gives away ([`Policy::migrate_out`](sched_core::event::Policy::migrate_out)). Under a policy
 //! that gives none, rules 2, 3 and 6 do nothing; spawns and wakes are shared all the same.
 //!
 //! **Bound.** On machines whose IPIs arrive, under a policy that gives, a CPU idles beside a waiting task that may run
@@ -79,11 +79,11 @@
 //! may run. It is connected once ([`SmpState::connect`]). Until then, and with one CPU, the layer does nothing.
 //!
 //! **Cost.** A yield pays for tracking the running task: a store and a comparison in the put, and the same in the pick.
-//! Policies that hear of departures ([`Tracks::Departures`](sched_core::event::Tracks::Departures)) pay that in any
+//! Policies that hear of departures ([`EventLevel::Departures`](sched_core::event::EventLevel::Departures)) pay that in any
 //! case. Yields beside a RETAINED task that has not run take the slow path: in a queue in turn, one for each task that waits.
 //! So do those between pinned tasks while other CPUs idle. The rest is in the paths of spawns, wakes, ticks
 //! and idling. A spawn or wake asks the machine once more where the task may run, for rule 7. No loop is
-//! longer than the number of CPUs, except for the search of [`Policy::give`](sched_core::event::Policy::give)
+//! longer than the number of CPUs, except for the search of [`Policy::migrate_out`](sched_core::event::Policy::migrate_out)
 //! and the tasks that were sent here. Nothing allocates.
 //!
 //! That the owner hands over, and the thief does not take, and that requests are levels, is as in the work-requesting of

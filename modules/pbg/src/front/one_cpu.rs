@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 
 use sched_core::base::BaseScheduler;
 use sched_core::clock::{Clock, CpuCounter};
-use sched_core::event::{Return, Tick};
+use sched_core::event::{EnqueueReason, Tick};
 
 use crate::caller::Alone;
 use crate::engine::{Cpu, Engine};
@@ -79,7 +79,7 @@ impl<T, C: Clock, M: ControlSource> PbgScheduler<T, C, M> {
     }
 
     #[inline(never)]
-    fn put_otherwise(&mut self, prev: Arc<PbgTask<T>>, why: Return) {
+    fn put_otherwise(&mut self, prev: Arc<PbgTask<T>>, why: EnqueueReason) {
         self.engine
             .put(&mut self.cpu, &self.grant, Alone, prev, why);
     }

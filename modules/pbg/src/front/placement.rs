@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use core::ptr;
 
 use sched_core::clock::Clock;
-use sched_core::event::{Return, Tick};
+use sched_core::event::{EnqueueReason, Tick};
 use sched_smp::{MAX_CPUS, Machine, SmpStateSource};
 
 use crate::caller::Caller;
@@ -230,7 +230,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
                 grant.forget(); // it migrates, and a helper has the CPU
             }
             self.placement.counts(&prev, Held::NOT);
-            (self.engine).put(&mut self.cpus[cpu], grant, here, prev, Return::Woken);
+            (self.engine).put(&mut self.cpus[cpu], grant, here, prev, EnqueueReason::Woken);
             return self.place(here, at);
         }
         self.leave(here);

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use sched_core::event::Return;
+use sched_core::event::EnqueueReason;
 use sched_core::queue::Queue;
 
 use crate::caller::{Caller, take_first};
@@ -36,9 +36,9 @@ impl<T> Fallback<T> {
 
     /// Requeues a ready task: at the end with a new slice or, if it was preempted within its slice,
     /// at its place, behind [`MOST_PASSED`] others at most.
-    pub fn requeue(&mut self, task: Arc<PbgTask<T>>, why: Return) {
+    pub fn requeue(&mut self, task: Arc<PbgTask<T>>, why: EnqueueReason) {
         let state = task.policy_state();
-        if why == Return::Preempted && !state.slice.is_over() {
+        if why == EnqueueReason::Preempted && !state.slice.is_over() {
             let place = state.place();
             let is_behind =
                 |other: &PbgTask<T>| other.policy_state().place().wrapping_sub(place) as i32 > 0;
@@ -90,15 +90,15 @@ mod tests {
         let tasks = ["a", "b", "c"].map(|name| Arc::new(PbgTask::new(name)));
         let mut fallback = Fallback::new(Queue::new());
         for task in &tasks {
-            fallback.requeue(task.clone(), Return::Woken);
+            fallback.requeue(task.clone(), EnqueueReason::Woken);
         }
         for (taken, why, order) in [
-            (1, Return::Preempted, ["a", "b", "c"]), // `a` may not run there
-            (0, Return::Preempted, ["a", "b", "c"]),
-            (2, Return::Preempted, ["a", "b", "c"]),
-            (1, Return::Yielded, ["a", "c", "b"]),
-            (2, Return::Preempted, ["a", "c", "b"]),
-            (0, Return::Woken, ["c", "b", "a"]),
+            (1, EnqueueReason::Preempted, ["a", "b", "c"]), // `a` may not run there
+            (0, EnqueueReason::Preempted, ["a", "b", "c"]),
+            (2, EnqueueReason::Preempted, ["a", "b", "c"]),
+            (1, EnqueueReason::Yielded, ["a", "c", "b"]),
+            (2, EnqueueReason::Preempted, ["a", "c", "b"]),
+            (0, EnqueueReason::Woken, ["c", "b", "a"]),
         ] {
             let task = fallback.remove(&tasks[taken]).unwrap();
             fallback.requeue(task, why);
@@ -107,7 +107,7 @@ mod tests {
         }
         let first = fallback.take_first(Alone).unwrap();
         first.policy_state().slice.expire();
-        fallback.requeue(first, Return::Preempted);
+        fallback.requeue(first, EnqueueReason::Preempted);
         assert_eq!(
             *fallback.find(|_| true).unwrap().inner(),
             "b",

@@ -21,7 +21,7 @@ fn an_interval_begins_where_the_last_one_ended() {
     };
     VirtualClock::set(100);
     pick(&mut intervals, &a);
-    assert!(intervals.ran_here(&a, Return::Yielded));
+    assert!(intervals.ran_here(&a, EnqueueReason::Yielded));
     had += intervals.gives_way(&a, VirtualClock::now());
     intervals.let_go();
     pick(&mut intervals, &b);
@@ -32,7 +32,7 @@ fn an_interval_begins_where_the_last_one_ended() {
     assert_eq!(had, VirtualClock::now() - Counts(103), "all but the start");
     intervals.begin_or_idle::<VirtualClock>(None);
     VirtualClock::advance(1000);
-    intervals.arrived(&b, Return::Woken, VirtualClock::now());
+    intervals.arrived(&b, EnqueueReason::Woken, VirtualClock::now());
     pick(&mut intervals, &b);
     let (_, interval) = intervals.left(VirtualClock::now()).unwrap();
     assert_eq!(interval, Counts(10), "idle time belongs to no task");
@@ -45,10 +45,10 @@ fn a_task_that_comes_back_before_the_pick_has_not_left() {
     let task = Arc::new(Task::<_, Account>::new("task"));
     here.adopt(&task);
     here.begin(&task, Counts(10));
-    let arrived = there.arrived(&task, Return::Woken, Counts(15));
+    let arrived = there.arrived(&task, EnqueueReason::Woken, Counts(15));
     assert_eq!((arrived.ran, arrived.interval), (true, Counts(5)));
     there.removed(&task);
-    here.arrived(&task, Return::Woken, Counts(20));
+    here.arrived(&task, EnqueueReason::Woken, Counts(20));
     assert!(here.left(Counts(30)).is_none());
     here.begin(&task, Counts(30));
     assert_eq!(here.left(Counts(33)).unwrap().1, Counts(3));

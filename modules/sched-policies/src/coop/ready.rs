@@ -24,7 +24,7 @@ use axcoop_summary::{DOMAINS, PRIORITIES};
 
 use super::level::{Level, columns};
 use super::task::CoopState;
-use sched_core::event::Return;
+use sched_core::event::EnqueueReason;
 use sched_core::queue::Queue;
 use sched_core::steps;
 use sched_core::task::Task;
@@ -138,7 +138,7 @@ impl<T> Ready<T> {
 
     /// Puts a task behind all others of its level: with a new slice, unless it was handed over with
     /// the rest of one.
-    pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
+    pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
         match task.policy_state().served() {
             None => self.own_arrives(task, why),
             Some(domain) => self.worker_arrives(task, domain, why),
@@ -149,28 +149,28 @@ impl<T> Ready<T> {
     #[inline(always)]
     pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().served() {
-            None => self.own_arrives(task, Return::Yielded),
+            None => self.own_arrives(task, EnqueueReason::Yielded),
             Some(domain) => self.worker_yields(task, domain),
         }
     }
 
     #[inline(never)]
     fn worker_yields(&mut self, task: Arc<CoopTask<T>>, domain: usize) {
-        self.worker_arrives(task, domain, Return::Yielded);
+        self.worker_arrives(task, domain, EnqueueReason::Yielded);
     }
 
     /// Gives a task its number (STAMP), and a new slice if it needs one.
     #[inline(always)]
-    fn stamp(&mut self, state: &CoopState, why: Return) {
+    fn stamp(&mut self, state: &CoopState, why: EnqueueReason) {
         self.arrivals += 1;
         state.set_stamp(self.arrivals);
-        if why != Return::HandedOver || state.is_over() {
+        if why != EnqueueReason::HandedOver || state.is_over() {
             state.renew();
         }
     }
 
     #[inline(always)]
-    fn own_arrives(&mut self, task: Arc<CoopTask<T>>, why: Return) {
+    fn own_arrives(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
         let state = task.policy_state();
         self.stamp(state, why);
         let list = List::own(state.level());
@@ -178,9 +178,9 @@ impl<T> Ready<T> {
         self.lists[list.0].push_back(task);
     }
 
-    fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: Return) {
+    fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: EnqueueReason) {
         self.stamp(task.policy_state(), why);
-        if matches!(why, Return::Yielded | Return::Woken) {
+        if matches!(why, EnqueueReason::Yielded | EnqueueReason::Woken) {
             task.policy_state().gave_way();
         }
         let claim = task.policy_state().claims();
@@ -199,7 +199,7 @@ impl<T> Ready<T> {
         let stamp = state.stamp();
         // The number of another queue may be any: see `event::Running`.
         if stamp > self.arrivals {
-            return self.arrives(task, Return::Preempted);
+            return self.arrives(task, EnqueueReason::Preempted);
         }
         let list = match state.served() {
             None => List::own(state.level()),
@@ -211,7 +211,7 @@ impl<T> Ready<T> {
         // ORDER.
         let first = self.lists[list.0].first();
         if first.is_some_and(|first| first.policy_state().stamp() < stamp) {
-            return self.arrives(task, Return::Preempted);
+            return self.arrives(task, EnqueueReason::Preempted);
         }
         self.occupied |= list.bit();
         self.lists[list.0].push_front(task);

@@ -391,7 +391,7 @@ fn rule_9_the_first_task_that_may_run_there_is_given() {
     let mut bench = running(tasks.into_iter().chain([new("four")]));
     assert_eq!(bench.name(), "two");
     let mut give = |may: &dyn Fn(&&'static str) -> bool| {
-        let given = bench.scheduler.give(may);
+        let given = bench.scheduler.migrate_out(may);
         given.map(|task| *task.inner())
     };
     mark(0, 4);
@@ -418,7 +418,7 @@ fn rule_9_while_a_share_is_due_the_task_that_has_waited_longest_is_given() {
     let zero = bench.current.clone().unwrap();
     let mut given = |ticks| {
         (0..ticks).for_each(|_| _ = bench.scheduler.task_tick(&zero));
-        *bench.scheduler.give(&|_| true).unwrap().inner()
+        *bench.scheduler.migrate_out(&|_| true).unwrap().inner()
     };
     assert_eq!([given(SHARE_TICKS), given(0)], ["seven", "one"]);
 }
@@ -431,12 +431,12 @@ fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
     clear(0, 2);
     bench.wake(&with_priority("one", 1));
     bench.trace("tick>one");
-    let given = bench.scheduler.give(&|_| true).unwrap();
+    let given = bench.scheduler.migrate_out(&|_| true).unwrap();
     let mut other = running([new("four"), with_priority("three", 3)]);
     other.scheduler.hand_over(given);
     // Once only, and not what it has given up.
     other.trace("tick>worker, yield>three");
-    let fresh = other.scheduler.give(&|name| *name == "worker");
+    let fresh = other.scheduler.migrate_out(&|name| *name == "worker");
     bench.scheduler.hand_over(fresh.unwrap());
     bench.wake(&with_priority("seven", 7));
     bench.block();

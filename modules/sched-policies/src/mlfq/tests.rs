@@ -229,7 +229,10 @@ fn rule_6_a_task_that_is_handed_over_hears_of_a_reset_since_it_waits() {
         }
     };
     let hand_over = |from: &mut Bench<100>, to: &mut Bench<100>| {
-        let given = from.scheduler.give(&|name| *name == "sleeps").unwrap();
+        let given = from
+            .scheduler
+            .migrate_out(&|name| *name == "sleeps")
+            .unwrap();
         to.scheduler.hand_over(given.clone());
         level(to, &given)
     };
@@ -297,7 +300,7 @@ fn rule_9_a_given_task_takes_its_level_along_and_has_heard_of_resets() {
     let (mut old, mut new) = (resetting::<100>(&["a", "b"]), resetting::<100>(&["local"]));
     new.shares(60);
     let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
-        let given = old.scheduler.give(&|_| true);
+        let given = old.scheduler.migrate_out(&|_| true);
         let given = given.expect("one of the two is ready");
         new.wake(&given);
         let level = level(new, &given);

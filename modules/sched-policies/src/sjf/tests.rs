@@ -330,13 +330,13 @@ fn rule_7_a_task_that_is_handed_over_keeps_its_due_time() {
     for tick in 1..=3 {
         old.run(100 * TICK);
         new.run(tick);
-        let given = old.scheduler.give(&|_| true).unwrap();
+        let given = old.scheduler.migrate_out(&|_| true).unwrap();
         new.scheduler.hand_over(given);
         assert_eq!(long.policy_state().due(), due, "it is not overdue");
         core::mem::swap(&mut old, &mut new);
     }
     old.run(1000 * TICK);
-    let given = old.scheduler.give(&|_| true).unwrap();
+    let given = old.scheduler.migrate_out(&|_| true).unwrap();
     new.scheduler.hand_over(given);
     let now = Key(VirtualClock::now().0);
     assert_eq!(long.policy_state().due(), now, "at once");

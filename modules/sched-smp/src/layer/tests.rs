@@ -647,19 +647,19 @@ impl<const TRACKS: bool> Policy for Counting<TRACKS> {
     type Inner = u64;
     type State = ();
     const NAME: &'static str = "counting";
-    const TRACKS: Tracks = match TRACKS {
-        true => Tracks::Departures,
-        false => Tracks::Returns,
+    const EVENTS: EventLevel = match TRACKS {
+        true => EventLevel::Departures,
+        false => EventLevel::Reasons,
     };
     const NEW: Self = Self(Fifo::NEW);
 
     fn spawned(&mut self, task: Arc<Job>) {
         self.0.spawned(task);
     }
-    fn returned(&mut self, task: Arc<Job>, why: Return) {
-        self.0.returned(task, why);
+    fn enqueue(&mut self, task: Arc<Job>, why: EnqueueReason) {
+        self.0.enqueue(task, why);
     }
-    fn left(&mut self) {
+    fn current_left(&mut self) {
         DEPARTURES.set(DEPARTURES.get() + 1);
     }
     fn dispatch(&mut self) -> Option<Arc<Job>> {

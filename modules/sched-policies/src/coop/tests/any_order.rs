@@ -39,7 +39,7 @@ impl Known {
 struct Model {
     tasks: Vec<Known>,
     ready: Vec<usize>,
-    aside: Option<(usize, Return)>,
+    aside: Option<(usize, EnqueueReason)>,
     /// Priority and domain.
     marked: BTreeSet<(usize, usize)>,
     arrivals: u64,
@@ -96,19 +96,19 @@ impl Model {
         ready.min_by_key(|&task| self.tasks[task].stamp)
     }
 
-    fn arrives(&mut self, task: usize, why: Return) {
+    fn arrives(&mut self, task: usize, why: EnqueueReason) {
         self.arrivals += 1;
         let known = &mut self.tasks[task];
         known.stamp = self.arrivals;
-        if why != Return::HandedOver || known.left == 0 {
+        if why != EnqueueReason::HandedOver || known.left == 0 {
             known.left = SLICE_TICKS;
         }
         self.stands(task, why);
     }
 
-    fn stands(&mut self, task: usize, why: Return) {
+    fn stands(&mut self, task: usize, why: EnqueueReason) {
         let known = &mut self.tasks[task];
-        if matches!(why, Return::Yielded | Return::Woken) && known.polls.1 {
+        if matches!(why, EnqueueReason::Yielded | EnqueueReason::Woken) && known.polls.1 {
             known.polls = (NOTHING, false);
         }
         known.standing = match known.domain {
@@ -121,9 +121,9 @@ impl Model {
     /// Requeues a preempted task by rule 5.
     fn goes_on(&mut self, task: usize) {
         if self.tasks[task].left == 0 {
-            return self.arrives(task, Return::Preempted);
+            return self.arrives(task, EnqueueReason::Preempted);
         }
-        self.stands(task, Return::Preempted);
+        self.stands(task, EnqueueReason::Preempted);
         // It stood before these, unless it has come to another list.
         let list = |task: usize| match self.tasks[task].domain {
             None => (0, self.tasks[task].standing),
@@ -135,7 +135,7 @@ impl Model {
         };
         if self.ready.iter().any(has_waited_longer) {
             self.ready.retain(|&other| other != task);
-            self.arrives(task, Return::Preempted);
+            self.arrives(task, EnqueueReason::Preempted);
         }
     }
 
@@ -160,11 +160,11 @@ impl Model {
         self.ticks >= SHARE_TICKS
     }
 
-    fn returned(&mut self, task: usize, why: Return) {
+    fn enqueue(&mut self, task: usize, why: EnqueueReason) {
         match why {
-            Return::Preempted if !self.is_share_due() => self.goes_on(task),
-            Return::Yielded | Return::Preempted => self.aside = Some((task, why)),
-            Return::Woken | Return::HandedOver => self.arrives(task, why),
+            EnqueueReason::Preempted if !self.is_share_due() => self.goes_on(task),
+            EnqueueReason::Yielded | EnqueueReason::Preempted => self.aside = Some((task, why)),
+            EnqueueReason::Woken | EnqueueReason::HandedOver => self.arrives(task, why),
         }
     }
 
@@ -183,12 +183,12 @@ impl Model {
         };
         match (self.aside.take(), next) {
             (Some((task, why)), None) => {
-                if why == Return::Yielded {
+                if why == EnqueueReason::Yielded {
                     self.tasks[task].left = SLICE_TICKS;
                 }
                 return Some(task);
             }
-            (Some((task, Return::Preempted)), _) => self.goes_on(task),
+            (Some((task, EnqueueReason::Preempted)), _) => self.goes_on(task),
             (Some((task, why)), _) => self.arrives(task, why),
             (None, _) => {}
         }
@@ -263,7 +263,7 @@ impl Pair<'_> {
             standing: NOTHING,
         });
         self.scheduler.add_task(task.clone());
-        self.model.arrives(id, Return::Woken);
+        self.model.arrives(id, EnqueueReason::Woken);
     }
 
     fn pick(&mut self) {
@@ -277,27 +277,27 @@ impl Pair<'_> {
         }
     }
 
-    fn returns(&mut self, task: usize, why: Return) {
+    fn returns(&mut self, task: usize, why: EnqueueReason) {
         let task_of = self.tasks[task].clone();
         self.scheduler
-            .put_prev_task(task_of, why == Return::Preempted);
-        self.model.returned(task, why);
+            .put_prev_task(task_of, why == EnqueueReason::Preempted);
+        self.model.enqueue(task, why);
     }
 
     /// The task that would run first goes away and comes back.
     fn hands_over(&mut self) {
         let policy = self.scheduler.policy_mut();
-        let Some(given) = policy.give(&|_| true, &|| true) else {
+        let Some(given) = policy.migrate_out(&|_| true, &|| true) else {
             return;
         };
         let id = *given.inner();
-        policy.returned(given, Return::HandedOver);
+        policy.enqueue(given, EnqueueReason::HandedOver);
         self.model.look_for_lent();
         self.model.ready.retain(|&other| other != id);
-        self.model.returned(id, Return::HandedOver);
+        self.model.enqueue(id, EnqueueReason::HandedOver);
     }
 
-    fn gives_way(&mut self, why: Return) {
+    fn gives_way(&mut self, why: EnqueueReason) {
         let task = self.runs.take().unwrap();
         self.returns(task, why);
         self.pick();
@@ -318,8 +318,8 @@ impl Pair<'_> {
             return self.pick();
         };
         match what {
-            0..3 => self.gives_way(Return::Yielded),
-            3 => self.gives_way(Return::Preempted), // for one that was woken
+            0..3 => self.gives_way(EnqueueReason::Yielded),
+            3 => self.gives_way(EnqueueReason::Preempted), // for one that was woken
             4 => {
                 self.blocked.push(runs);
                 self.pick();
@@ -338,7 +338,7 @@ impl Pair<'_> {
                 let expected = self.model.ticked(runs);
                 assert_eq!(found, expected, "a tick after {:?} picks", self.picks);
                 if found {
-                    self.gives_way(Return::Preempted);
+                    self.gives_way(EnqueueReason::Preempted);
                 }
             }
             _ => {}
@@ -394,7 +394,7 @@ fn play(steps: &[Step]) -> ([usize; 2], usize) {
             }
             10 | 11 if !pair.blocked.is_empty() => {
                 let task = pair.blocked.swap_remove(any % pair.blocked.len());
-                pair.returns(task, Return::Woken);
+                pair.returns(task, EnqueueReason::Woken);
             }
             28 => pair.hands_over(),
             _ => pair.step(what.saturating_sub(12), d, p),
