@@ -275,7 +275,7 @@ mod tests {
 
     /// Compares the word with a set of pairs.
     #[test]
-    fn the_word_is_a_set_of_pairs() {
+    fn word_matches_a_set_of_pairs() {
         let summary = Summary::new();
         let mut model = BTreeSet::new();
         let mut seed = 1_u64;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_from_outside_is_0_to_7() {
+    fn priority_above_7_is_refused() {
         assert_eq!(Priority::try_from(7), Ok(Priority::LAST));
         let why = Priority::try_from(8).unwrap_err();
         assert_eq!(std::format!("{why}"), "priority 8: allowed is 0 to 7");

@@ -11,7 +11,7 @@ use core::{
 };
 
 use axalloc::{UsageKind, global_allocator};
-use axcoop_arceos::{Cid, Domain, JoinHandle, Priority, SpawnError, wake};
+use axcoop_arceos::{CoroutineId, Domain, JoinHandle, Priority, SpawnError, wake};
 use axtask::{WaitQueue, WeakAxTaskRef};
 use sched_tests_common::platform::now_ns;
 
@@ -185,8 +185,8 @@ struct Server {
 struct Part<const PAD: usize> {
     server: &'static Server,
     /// The coroutines that it wakes: the next of its connection, and the first of the next connection.
-    next: Option<Cid>,
-    also: Option<Cid>,
+    next: Option<CoroutineId>,
+    also: Option<CoroutineId>,
     was_polled: bool,
     _state: [u8; PAD],
 }
@@ -201,7 +201,7 @@ const _: () = assert!(
 );
 
 impl<const PAD: usize> Part<PAD> {
-    fn new(server: &'static Server, next: Option<Cid>, also: Option<Cid>) -> Self {
+    fn new(server: &'static Server, next: Option<CoroutineId>, also: Option<CoroutineId>) -> Self {
         Self {
             server,
             next,
@@ -256,7 +256,7 @@ fn of_coroutines(domain: &'static Domain) -> Connections {
 }
 
 /// Makes one more connection, whose receiver wakes this one, too; or none of its parts.
-fn connection(domain: &'static Domain, last: Option<Cid>) -> Result<Cid, SpawnError> {
+fn connection(domain: &'static Domain, last: Option<CoroutineId>) -> Result<CoroutineId, SpawnError> {
     let sender = domain.try_spawn(Sender::new(&SERVER, None, None), PRIORITY)?;
     let handler = Handler::new(&SERVER, Some(sender.cid()), None);
     let handler = domain

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use axcoop::{CpuError, DOMAINS, Domain, DomainError, DomainId, MAX_WORKERS, SUMMARY};
+use axcoop::{DOMAINS, Domain, DomainError, DomainId, MAX_WORKERS, SUMMARY, WorkerError};
 
-use crate::said;
 use crate::system::ARCEOS;
+use crate::worker_names;
 
 macro_rules! domains {
     ($($number:literal)*) => {
@@ -35,7 +35,7 @@ pub struct Options {
 impl Options {
     /// The default stack size of a worker. All polls of its coroutines, and the interrupts that hit them, use that
     /// stack.
-    pub const STACK_BYTES: usize = said::STACK_BYTES;
+    pub const STACK_BYTES: usize = worker_names::STACK_BYTES;
 
     /// Returns options for a worker on each CPU. With an empty name the workers have no names, which makes each wake
     /// of them cheaper: `axtask` formats the name of the task that it wakes.
@@ -47,7 +47,7 @@ impl Options {
         }
     }
 
-    /// Sets the number of workers, 0 to [`MAX_WORKERS`]; [`Domain::alloc_cpu`] changes it later.
+    /// Sets the number of workers, 0 to [`MAX_WORKERS`]; [`Domain::set_workers`] changes it later.
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
     }
@@ -69,8 +69,8 @@ impl Options {
         let domain = (ALL.iter())
             .find(|domain| domain.open().is_ok())
             .ok_or(OpenError::AllTaken)?;
-        said::say(domain.id(), self.name, self.stack_bytes);
-        match domain.alloc_cpu(self.workers) {
+        worker_names::set(domain.id(), self.name, self.stack_bytes);
+        match domain.set_workers(self.workers) {
             Ok(()) => Ok(domain),
             Err(why) => {
                 withdraw(domain).map_err(OpenError::Domain)?;
@@ -83,7 +83,7 @@ impl Options {
 /// Closes a domain that has not been returned yet.
 fn withdraw(domain: &'static Domain) -> Result<(), DomainError> {
     // Workers that have started leave as soon as they run.
-    domain.alloc_cpu(0).expect("0 workers are not too many");
+    domain.set_workers(0).expect("0 workers are not too many");
     loop {
         match domain.close() {
             Err(DomainError::InUse { .. }) => axtask::yield_now(),
@@ -98,7 +98,7 @@ pub enum OpenError {
     /// There are [`DOMAINS`] open domains already.
     AllTaken,
     /// It could not have the requested workers.
-    Workers(CpuError),
+    Workers(WorkerError),
     /// It could not have the requested workers, and could not be closed again.
     Domain(DomainError),
 }

@@ -44,13 +44,13 @@ extern crate alloc;
 
 mod domains;
 mod policy;
-mod said;
 mod system;
 pub mod worker;
+mod worker_names;
 
 pub use axcoop::*;
 pub use domains::{OpenError, Options, domain};
 pub use policy::serves;
-pub use said::name;
 pub use system::block_on;
 pub use worker::stalled_ticks;
+pub use worker_names::name;

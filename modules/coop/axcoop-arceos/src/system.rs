@@ -5,11 +5,11 @@ use core::future::Future;
 use core::pin::{Pin, pin};
 use core::ptr::{self, NonNull};
 
-use axcoop::{DomainId, Kernel, NoWorker};
+use axcoop::{DomainId, NoWorker, Platform};
 use axhal::percpu::current_task_ptr;
 use kernel_guard::{BaseGuard, NoPreemptIrqSave};
 
-use crate::{said, worker};
+use crate::{worker, worker_names};
 
 /// ArceOS.
 pub struct ArceOs;
@@ -21,9 +21,9 @@ pub static ARCEOS: ArceOs = ArceOs;
 const TASK_BYTES: usize = 2 * 1024;
 
 // SAFETY: `here` is looked up by the running task; `mask` is `kernel_guard`'s.
-unsafe impl Kernel for ArceOs {
+unsafe impl Platform for ArceOs {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
-        let stack_bytes = said::stack_bytes(domain);
+        let stack_bytes = worker_names::stack_bytes(domain);
         // `axtask` would panic. It still does if the memory is taken in between.
         let needs = Layout::from_size_align(stack_bytes + TASK_BYTES, 16).map_err(|_| NoWorker)?;
         let allocator = axalloc::global_allocator();

@@ -240,7 +240,7 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 /// Makes a task that will be the worker of this number.
 pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     uses(id, number);
-    let name = match crate::said::name(id) {
+    let name = match crate::worker_names::name(id) {
         "" => String::new(),
         domain => alloc::format!("{domain}/{number}"),
     };
@@ -309,7 +309,7 @@ impl Slot {
             log::warn!(
                 "worker {number} of domain {}: a coroutine called a blocking function, and all others \
                  of this worker waited for {} ticks; use the asynchronous one",
-                crate::said::name(domain),
+                crate::worker_names::name(domain),
                 stalled.wrapping_sub(told),
             );
         }

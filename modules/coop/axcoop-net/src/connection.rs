@@ -13,11 +13,11 @@ use axcoop::Priority;
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
-use crate::bell;
 use crate::operation::Terms;
+use crate::poller_wakeup;
+use crate::priority::Waiting;
 use crate::stack::Socket;
 use crate::system::now;
-use crate::urgency::Waiting;
 
 /// One of the two directions of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,9 +129,9 @@ impl Connection {
         let before = self.flags.fetch_or(side.waits() | LISTED, AcqRel);
         if before & LISTED == 0 {
             NEWLY_LISTED.lock().push(self.clone());
-            bell::look_again(priority);
+            poller_wakeup::look_again(priority);
         } else if before & side.waits() == 0 || is_other {
-            bell::look_again(priority);
+            poller_wakeup::look_again(priority);
         }
     }
 

@@ -55,7 +55,7 @@
 //!    at changes. So a change between the try and the registration is seen.
 //! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of [`Operation::at`]. The most
 //!    urgent of the waiters that are ready in a round is woken first. The poller has the priority of its most
-//!    urgent waiter (`urgency.rs`).
+//!    urgent waiter (`priority.rs`).
 //! 6. **Sleep.** After [`ACTIVE`] without activity the poller sleeps between rounds, longer each time, up to
 //!    [`Backoff::LONGEST`]; the first ring wakes it. Without a listener and a socket it sleeps until there is one: a
 //!    socket without a waiter may have something to send. The card's interrupt, which ArceOS does not use, would do
@@ -82,8 +82,6 @@ mod backoff;
 pub use backoff::{ACTIVE, Backoff, Rest};
 
 #[cfg(any(test, target_os = "none"))]
-mod bell;
-#[cfg(any(test, target_os = "none"))]
 mod connection;
 #[cfg(all(feature = "embedded-io", any(test, target_os = "none")))]
 mod embedded;
@@ -96,15 +94,17 @@ mod operation;
 #[cfg(any(test, target_os = "none"))]
 mod poller;
 #[cfg(any(test, target_os = "none"))]
+mod poller_wakeup;
+#[cfg(any(test, target_os = "none"))]
 mod ports;
+#[cfg(any(test, target_os = "none"))]
+mod priority;
 #[cfg(any(test, target_os = "none"))]
 mod sockets;
 #[cfg(any(test, target_os = "none"))]
 mod stack;
 #[cfg(any(test, target_os = "none"))]
 mod stream;
-#[cfg(any(test, target_os = "none"))]
-mod urgency;
 // The part that differs on the host, where there are only tests.
 #[cfg(target_os = "none")]
 mod system;

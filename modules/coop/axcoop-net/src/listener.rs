@@ -14,15 +14,15 @@ use axcoop::{Priority, within_budget};
 use axerrno::{AxError, AxResult};
 use kspin::SpinNoIrq;
 
-use crate::bell;
 use crate::connection::Connection;
 use crate::operation::{Operation, Terms};
 use crate::poller;
+use crate::poller_wakeup;
 use crate::ports::{self, Listens};
+use crate::priority::Waiting;
 use crate::stack::{Listen, Socket};
 use crate::stream::TcpStream;
 use crate::system::now;
-use crate::urgency::Waiting;
 
 /// A port on which connections come in. The poller accepts each connection at once, which then waits for
 /// [`accept`](Self::accept).
@@ -91,7 +91,7 @@ impl Drop for TcpListener {
         if let Some((waker, ..)) = waiter {
             waker.wake();
         }
-        bell::ring(Terms::NONE.priority());
+        poller_wakeup::ring(Terms::NONE.priority());
     }
 }
 
@@ -182,7 +182,7 @@ impl Accept {
         drop(state);
         drop(old);
         // The poller looks at each listener in each round: it only must not sleep long.
-        bell::ring(priority);
+        poller_wakeup::ring(priority);
         Poll::Pending
     }
 }

@@ -14,12 +14,12 @@ use axcoop::Priority;
 use futures_util::task::AtomicWaker;
 
 use crate::backoff::{Backoff, Rest};
-use crate::bell;
 use crate::connection::{self, Connection};
+use crate::poller_wakeup;
 use crate::ports::{self, Listens};
+use crate::priority;
 use crate::stack::{self, Socket};
 use crate::system::{self, now};
-use crate::urgency;
 use crate::wire::NoNetwork;
 
 /// The packets received before the sockets are looked at.
@@ -106,7 +106,7 @@ pub(crate) enum Pause {
 }
 
 fn run() {
-    urgency::serves(system::serve_domain());
+    priority::serves(system::serve_domain());
     let mut poller = Poller::new();
     let sleeper = Arc::new(Sleeper::default());
     loop {
@@ -137,7 +137,7 @@ impl Wake for Sleeper {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        urgency::wakes();
+        priority::wakes();
         self.task.wake();
     }
 }
@@ -145,9 +145,9 @@ impl Wake for Sleeper {
 /// Sleeps until a ring, or for this long.
 pub(crate) async fn sleep(sleeper: &Arc<Sleeper>, rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
-    urgency::rests();
+    priority::rests();
     let waker = Waker::from(sleeper.clone());
-    let mut sleep = pin!(system::rest(rest, bell::rung()));
+    let mut sleep = pin!(system::rest(rest, poller_wakeup::rung()));
     poll_fn(|context| {
         sleeper.task.register(context.waker());
         sleep.as_mut().poll(&mut Context::from_waker(&waker))
@@ -169,10 +169,10 @@ impl Poller {
 
     /// Makes a round, and returns the action before the next one.
     pub fn turn(&mut self) -> Pause {
-        let rung = bell::answer();
+        let rung = poller_wakeup::answer();
         let did = self.round();
         ROUNDS.fetch_add(1, Relaxed);
-        urgency::ends_round();
+        priority::ends_round();
         if self.has_nothing_to_watch() {
             return Pause::Sleep(None);
         }
@@ -198,7 +198,7 @@ impl Poller {
         has_changed |= stack::transmit();
         PACKETS.fetch_add(packets as u64, Relaxed);
         let now = now();
-        let look = bell::is_to_look() | has_changed;
+        let look = poller_wakeup::is_to_look() | has_changed;
         ports::new_ports(&mut self.listeners);
         connection::newly_waited_for(&mut self.connections);
         let mut did = packets > 0;

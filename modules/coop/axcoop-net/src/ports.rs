@@ -9,7 +9,7 @@ use core::time::Duration;
 use axcoop::Priority;
 use kspin::SpinNoIrq;
 
-use crate::bell;
+use crate::poller_wakeup;
 use crate::stack::Socket;
 
 /// A port, as the poller sees it.
@@ -30,7 +30,7 @@ static PORTS: SpinNoIrq<Vec<Arc<dyn Listens>>> = SpinNoIrq::new(Vec::new());
 /// Makes the poller look at this port in each round.
 pub(crate) fn listen(port: Arc<dyn Listens>) {
     PORTS.lock().push(port);
-    bell::ring(Priority::DEFAULT);
+    poller_wakeup::ring(Priority::DEFAULT);
 }
 
 /// Returns the ports that the poller does not know yet. Called by the poller.

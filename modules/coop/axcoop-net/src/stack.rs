@@ -33,9 +33,9 @@ use smoltcp::wire::{
     IpEndpoint, IpListenEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket,
 };
 
-use crate::bell;
 use crate::ephemeral::Ephemeral;
 use crate::operation::Terms;
+use crate::poller_wakeup;
 use crate::sockets::{DEAD_AFTER, Sockets};
 use crate::system;
 use crate::wire::{self, NoNetwork, Wire};
@@ -434,7 +434,7 @@ impl Drop for Socket {
     fn drop(&mut self) {
         with(|stack| stack.linger(self.0));
         // The peer must be told, though there may be no waiter.
-        bell::ring(Terms::NONE.priority());
+        poller_wakeup::ring(Terms::NONE.priority());
     }
 }
 

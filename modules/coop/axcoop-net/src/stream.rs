@@ -8,10 +8,10 @@ use core::task::{Context, Poll, ready};
 
 use axcoop::within_budget;
 
-use crate::bell;
 use crate::connection::{Connection, Side};
 use crate::operation::{Operation, Terms};
 use crate::poller;
+use crate::poller_wakeup;
 use crate::stack::Socket;
 use axerrno::{AxError, AxResult};
 
@@ -77,7 +77,7 @@ impl TcpStream {
     pub fn shutdown(&self) {
         self.0.socket().close();
         // A pending write must be told, and the peer.
-        bell::look_again(Terms::NONE.priority());
+        poller_wakeup::look_again(Terms::NONE.priority());
     }
 }
 
@@ -174,7 +174,7 @@ impl<B: AsMut<[u8]> + Unpin> Transfer<B> {
         };
         // There is room for the peer to send more, which it must be told.
         if matches!(result, Ok(1..)) {
-            bell::ring(this.terms.priority());
+            poller_wakeup::ring(this.terms.priority());
         }
         this.done(result)
     }
@@ -215,7 +215,7 @@ impl<B: AsRef<[u8]>> Transfer<B> {
         let tries = |socket: &Socket| socket.send(bytes);
         let result = ready!(self.connection.poll(self.side, self.terms, context, tries));
         // The bytes are in a buffer; the poller sends them.
-        bell::ring(self.terms.priority());
+        poller_wakeup::ring(self.terms.priority());
         Poll::Ready(result)
     }
 }
@@ -279,7 +279,7 @@ impl Connect {
         if this.connection.is_none() {
             poller::start().map_err(|_| AxError::NoSuchDevice)?;
             this.connection = Some(Connection::new(Socket::connect(this.remote)?));
-            bell::ring(this.terms.priority());
+            poller_wakeup::ring(this.terms.priority());
         }
         let connection = this.connection.as_ref().expect("it has just been made");
         let tries = |socket: &Socket| match socket.is_connected() {

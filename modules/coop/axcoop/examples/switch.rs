@@ -23,7 +23,7 @@ fn main() {
             DOMAIN.spawn(yields, Priority::DEFAULT)
         })
         .collect();
-    DOMAIN.alloc_cpu(1).expect("the host has a thread");
+    DOMAIN.set_workers(1).expect("the host has a thread");
     for handle in handles {
         handle.join().expect("it only yields");
     }

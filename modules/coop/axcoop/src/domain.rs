@@ -12,19 +12,19 @@ use core::sync::atomic::{AtomicBool as Flag, AtomicPtr as Pointer, AtomicUsize a
 use axcoop_summary::{Bits, DOMAINS, DomainId, PRIORITIES, Priority, Summary};
 
 use crate::atomics::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use crate::error::{CpuError, DomainError, SpawnError};
+use crate::error::{DomainError, SpawnError, WorkerError};
 use crate::lock::Lock;
 use crate::run::inbox::{Inbox, Notes};
-use crate::run::kernel::{Attendant, Kernel, MAX_WORKERS};
-use crate::run::polling::Polling;
+use crate::run::platform::{MAX_WORKERS, Platform, PollHook};
 use crate::run::queue::{KeptToken, QueueLock, QueueToken};
 use crate::run::ready::Ready;
+use crate::run::worker_state::WorkerState;
 
 use crate::state::Woken;
-use crate::task::block::{self, Does, Header, SIZES};
-use crate::task::books::Books;
-use crate::task::cid::Cid;
-use crate::task::spares::Spares;
+use crate::task::block::{self, Header, SIZES, Vtable};
+use crate::task::free_list::FreeList;
+use crate::task::id::CoroutineId;
+use crate::task::registry::Registry;
 use crate::task::table::{Directory, NoSlot};
 use crate::time::timers::Timers;
 
@@ -34,10 +34,10 @@ use crate::time::timers::Timers;
 pub struct Domain {
     pub(crate) id: DomainId,
     pub(crate) summary: &'static Summary,
-    pub(crate) kernel: &'static dyn Kernel,
+    pub(crate) platform: &'static dyn Platform,
     /// The bits of more urgent work in other domains, and in this one, by the level that would run next.
-    pub(crate) elsewhere: [Bits; PRIORITIES],
-    pub(crate) own: [Bits; PRIORITIES + 1],
+    pub(crate) higher_priority_others: [Bits; PRIORITIES],
+    pub(crate) higher_priority_self: [Bits; PRIORITIES + 1],
     /// Coroutines that were woken from outside.
     pub(crate) inbox: Inbox,
     /// Workers that are parked or about to park (bit mask): WAIT in [`worker`](crate::run::worker).
@@ -46,38 +46,38 @@ pub struct Domain {
     pub(crate) epoch: AtomicU32,
     /// The queue token.
     pub(crate) queue_lock: QueueLock,
-    /// The [task](Kernel::me) of the worker that keeps the token, or 0, and that worker. Only that task writes them,
+    /// The [task](Platform::me) of the worker that keeps the token, or 0, and that worker. Only that task writes them,
     /// and only it reads the second.
     pub(crate) alone: AtomicUsize,
-    pub(crate) alone_worker: AtomicPtr<Polling>,
+    pub(crate) alone_worker: AtomicPtr<WorkerState>,
     /// Owned by the holder of the token.
     pub(crate) ready: UnsafeCell<Ready>,
     /// Owned by the worker that keeps the token. Without one it is empty.
-    pub(crate) spares: UnsafeCell<Spares>,
+    pub(crate) free_list: UnsafeCell<FreeList>,
     /// The number of coroutines that have not ended.
     coroutines: Counter,
     pub(crate) directory: Directory,
-    pub(crate) books: Lock<Books>,
-    /// The system's clock has ticked, and so will tick again: KEEP in [`spares`](crate::task::spares).
+    pub(crate) registry: Lock<Registry>,
+    /// The system's clock has ticked, and so will tick again: KEEP in [`free_list`](crate::task::free_list).
     has_ticks: Flag,
-    /// The books may keep memory, which the next tick has to look at.
+    /// The registry may keep memory, which the next tick has to look at.
     keeps: Flag,
     /// The sleeping wakers.
     pub(crate) timers: Timers,
-    pub(crate) workers: [Polling; MAX_WORKERS],
+    pub(crate) workers: [WorkerState; MAX_WORKERS],
 }
 
-// SAFETY: `ready` and `spares` belong to the holder of the token; all else is atomic or locked.
+// SAFETY: `ready` and `free_list` belong to the holder of the token; all else is atomic or locked.
 unsafe impl Sync for Domain {}
 
 /// The open domains, by their numbers.
 ///
-/// CLOSE: the lock of its books decides whether a domain is open. [`Domain::close`] reads and clears
-/// [`Books::is_open`] in one step, so one call closes a domain, and only that call frees the number.
+/// CLOSE: the lock of its registry decides whether a domain is open. [`Domain::close`] reads and clears
+/// [`Registry::is_open`] in one step, so one call closes a domain, and only that call frees the number.
 #[cfg(not(loom))]
 static OPEN: [Pointer<Domain>; DOMAINS] = [const { Pointer::new(ptr::null_mut()) }; DOMAINS];
 
-/// The first generation for the next domain opened with each number, so that a [`Cid`] is never used again.
+/// The first generation for the next domain opened with each number, so that a [`CoroutineId`] is never used again.
 #[cfg(not(loom))]
 static LATER: [Generation; DOMAINS] = [const { Generation::new(0) }; DOMAINS];
 
@@ -117,10 +117,10 @@ pub(crate) fn last_opened() -> Option<&'static Domain> {
 
 /// Returns the system, if any domain has ever been opened.
 #[inline]
-pub(crate) fn system() -> Option<&'static dyn Kernel> {
+pub(crate) fn system() -> Option<&'static dyn Platform> {
     // SAFETY: null, or a domain, which is static.
     let domain = unsafe { LAST.load(Ordering::Acquire).as_ref() };
-    domain.map(|domain| domain.kernel)
+    domain.map(|domain| domain.platform)
 }
 
 /// Returns the domain of the calling coroutine.
@@ -136,27 +136,31 @@ pub(crate) fn current_header<'a>() -> Option<&'a Header> {
 
 /// Returns the calling worker.
 #[inline]
-pub(crate) fn here() -> Option<&'static Polling> {
+pub(crate) fn here() -> Option<&'static WorkerState> {
     worker_here(system()?)
 }
 
 /// Returns the calling worker of this system.
 #[inline]
-fn worker_here(kernel: &dyn Kernel) -> Option<&'static Polling> {
+fn worker_here(platform: &dyn Platform) -> Option<&'static WorkerState> {
     // SAFETY: only workers set it, to themselves, and take it back when they leave.
-    unsafe { kernel.here().cast::<Polling>().as_ref() }
+    unsafe { platform.here().cast::<WorkerState>().as_ref() }
 }
 
 impl Domain {
-    /// Makes a domain of this number, which marks its ready priorities in `summary` and runs on `kernel`.
+    /// Makes a domain of this number, which marks its ready priorities in `summary` and runs on `platform`.
     #[cfg(not(loom))]
-    pub const fn new(id: DomainId, summary: &'static Summary, kernel: &'static dyn Kernel) -> Self {
+    pub const fn new(
+        id: DomainId,
+        summary: &'static Summary,
+        platform: &'static dyn Platform,
+    ) -> Self {
         Self {
             id,
             summary,
-            kernel,
-            elsewhere: elsewhere(id),
-            own: own(id),
+            platform,
+            higher_priority_others: higher_priority_others(id),
+            higher_priority_self: higher_priority_self(id),
             inbox: Inbox::new(),
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
@@ -164,26 +168,26 @@ impl Domain {
             alone: AtomicUsize::new(0),
             alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
-            spares: UnsafeCell::new(Spares::new()),
+            free_list: UnsafeCell::new(FreeList::new()),
             coroutines: Counter::new(0),
             directory: Directory::new(),
-            books: Lock::new(Books::new()),
+            registry: Lock::new(Registry::new()),
             has_ticks: Flag::new(false),
             keeps: Flag::new(false),
             timers: Timers::new(),
-            workers: [const { Polling::new() }; MAX_WORKERS],
+            workers: [const { WorkerState::new() }; MAX_WORKERS],
         }
     }
 
     /// Makes a domain, as in the other builds.
     #[cfg(loom)]
-    pub fn new(id: DomainId, summary: &'static Summary, kernel: &'static dyn Kernel) -> Self {
+    pub fn new(id: DomainId, summary: &'static Summary, platform: &'static dyn Platform) -> Self {
         Self {
             id,
             summary,
-            kernel,
-            elsewhere: elsewhere(id),
-            own: own(id),
+            platform,
+            higher_priority_others: higher_priority_others(id),
+            higher_priority_self: higher_priority_self(id),
             inbox: Inbox::new(),
             sleepers: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
@@ -191,18 +195,18 @@ impl Domain {
             alone: AtomicUsize::new(0),
             alone_worker: AtomicPtr::new(ptr::null_mut()),
             ready: UnsafeCell::new(Ready::new()),
-            spares: UnsafeCell::new(Spares::new()),
+            free_list: UnsafeCell::new(FreeList::new()),
             coroutines: Counter::new(0),
             directory: Directory::new(),
-            books: Lock::new(Books::new()),
+            registry: Lock::new(Registry::new()),
             has_ticks: Flag::new(false),
             keeps: Flag::new(false),
             timers: Timers::new(),
-            workers: [const { Polling::new() }; MAX_WORKERS],
+            workers: [const { WorkerState::new() }; MAX_WORKERS],
         }
     }
 
-    /// Makes the domain known by its number. No worker serves it yet: [`alloc_cpu`](Self::alloc_cpu).
+    /// Makes the domain known by its number. No worker serves it yet: [`set_workers`](Self::set_workers).
     ///
     /// # Errors
     /// [`DomainError::Taken`] if another domain of this number is open.
@@ -218,7 +222,8 @@ impl Domain {
             Ok(_) => {
                 let later = LATER[self.id.index()].load(Ordering::Relaxed);
                 LAST.store(this, Ordering::Release);
-                self.books.with(self.kernel, |books| books.opens(later));
+                self.registry
+                    .with(self.platform, |registry| registry.opens(later));
                 Ok(())
             }
             Err(_) => Err(DomainError::Taken(self.id)),
@@ -231,23 +236,23 @@ impl Domain {
     /// [`DomainError::InUse`] if there is a coroutine, a handle, a waker, a timer or a worker left, and
     /// [`DomainError::NotOpen`].
     pub fn close(&'static self) -> Result<(), DomainError> {
-        let later = self.books.with(self.kernel, |books| {
+        let later = self.registry.with(self.platform, |registry| {
             // CLOSE.
-            if !books.is_open {
+            if !registry.is_open {
                 return Err(DomainError::NotOpen(self.id));
             }
-            books.forgets_gone(self.kernel);
+            registry.forget_gone(self.platform);
             // SAFETY: any thread may read the count.
-            let spares = unsafe { &*self.spares.get() }.count();
-            let blocks = books.blocks().saturating_sub(spares);
-            let timers = self.timers.set(self.kernel);
-            if blocks != 0 || books.serving != 0 || timers != 0 {
+            let free_list = unsafe { &*self.free_list.get() }.count();
+            let blocks = registry.blocks().saturating_sub(free_list);
+            let timers = self.timers.set(self.platform);
+            if blocks != 0 || registry.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
                     coroutines: blocks.max(timers),
-                    workers: books.serving.count_ones() as usize,
+                    workers: registry.serving.count_ones() as usize,
                 });
             }
-            Ok(books.closes(self.kernel, &self.directory))
+            Ok(registry.closes(self.platform, &self.directory))
         })?;
         // The call that opens the next domain sees these writes, because it sees that the number is free.
         LATER[self.id.index()].store(later, Ordering::Relaxed);
@@ -259,7 +264,7 @@ impl Domain {
     /// Frees the number in any case, after a test that has failed.
     #[cfg(test)]
     #[allow(dead_code, reason = "only the tests of the library need it")]
-    pub(crate) fn abandons(&self) {
+    pub(crate) fn abandon(&self) {
         OPEN[self.id.index()].store(ptr::null_mut(), Ordering::Release);
     }
 
@@ -274,8 +279,8 @@ impl Domain {
     }
 
     /// Returns the system that it runs on.
-    pub fn kernel(&self) -> &'static dyn Kernel {
-        self.kernel
+    pub fn platform(&self) -> &'static dyn Platform {
+        self.platform
     }
 
     /// Returns the number of coroutines that have not ended.
@@ -283,13 +288,13 @@ impl Domain {
         self.coroutines.load(Ordering::Relaxed)
     }
 
-    /// Takes a spare block for a coroutine from the books.
+    /// Takes a spare block for a coroutine from the registry.
     #[inline(never)]
-    pub(crate) fn admits(&self, does: &'static Does) -> Result<Spare, SpawnError> {
-        let admitted = self.books.with(self.kernel, |books| {
+    pub(crate) fn take_block(&self, vtable: &'static Vtable) -> Result<Spare, SpawnError> {
+        let admitted = self.registry.with(self.platform, |registry| {
             // Under the lock with which it is closed: while the block exists, the domain is open.
-            match books.is_open {
-                true => Some(books.admits(self.kernel, &self.directory, self.id, does)),
+            match registry.is_open {
+                true => Some(registry.take_block(self.platform, &self.directory, self.id, vtable)),
                 false => None,
             }
         });
@@ -308,28 +313,28 @@ impl Domain {
     /// **Cost.** Two loads and a store if no timer is due and nothing was kept since the last tick. Otherwise a wake
     /// for each due timer, 32 at most, and the memory kept for later is freed. A woken worker handles further timers.
     pub fn clock_ticked(&'static self) {
-        self.timers.ticks(self.kernel);
+        self.timers.ticks(self.platform);
         self.has_ticks.store(true, Ordering::Relaxed);
         if self.keeps.load(Ordering::Relaxed) {
-            self.trims_at_tick();
+            self.trim_at_tick();
         }
     }
 
-    /// KEEP in [`spares`](crate::task::spares): frees what the books have kept since the last tick.
+    /// KEEP in [`free_list`](crate::task::free_list): frees what the registry has kept since the last tick.
     #[cold]
-    fn trims_at_tick(&self) {
+    fn trim_at_tick(&self) {
         // Before the lock is taken: a block kept under the lock sets the flag there, and one kept later sets it
         // again.
         self.keeps.store(false, Ordering::Relaxed);
-        self.books.with(self.kernel, |books| {
-            books.trims(self.kernel, &self.directory)
+        self.registry.with(self.platform, |registry| {
+            registry.trim(self.platform, &self.directory)
         });
     }
 
-    /// KEEP in [`spares`](crate::task::spares): returns true if kept blocks may stay until the next tick, which is told of
-    /// them. If not, the caller frees them. Called with the lock of the books.
+    /// KEEP in [`free_list`](crate::task::free_list): returns true if kept blocks may stay until the next tick, which
+    /// is told of them. If not, the caller frees them. Called with the lock of the registry.
     #[must_use]
-    pub(crate) fn leaves_it_to_the_tick(&self) -> bool {
+    pub(crate) fn defer_to_tick(&self) -> bool {
         let has_ticks = self.has_ticks.load(Ordering::Relaxed);
         if has_ticks {
             self.keeps.store(true, Ordering::Relaxed);
@@ -338,19 +343,19 @@ impl Domain {
     }
 
     /// Makes the domain look at its timers (CLOCK in [`budget`](crate::run::budget)).
-    pub(crate) fn looks_at_clock(&self) {
-        self.timers.looks_at_clock(self.kernel);
+    pub(crate) fn check_clock(&self) {
+        self.timers.check_clock(self.platform);
     }
 
     /// Counts a coroutine that begins.
     #[inline]
-    pub(crate) fn counts_one(&self) {
+    pub(crate) fn inc_live(&self) {
         self.coroutines.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a coroutine that has ended.
     #[inline]
-    pub(crate) fn forgets_one(&self) {
+    pub(crate) fn dec_live(&self) {
         self.coroutines.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -360,37 +365,37 @@ impl Domain {
     /// # Errors
     /// If there are too many, the domain is not open, or the system could not start all of them. Those that it has
     /// started serve.
-    pub fn alloc_cpu(&'static self, workers: usize) -> Result<(), CpuError> {
+    pub fn set_workers(&'static self, workers: usize) -> Result<(), WorkerError> {
         if workers > MAX_WORKERS {
-            return Err(CpuError::TooMany(workers));
+            return Err(WorkerError::TooMany(workers));
         }
-        let new = self.books.with(self.kernel, |books| {
-            if !books.is_open {
+        let new = self.registry.with(self.platform, |registry| {
+            if !registry.is_open {
                 return None;
             }
             let wanted = ((1_u64 << workers) - 1) as u32;
-            let new = wanted & !books.serving;
-            books.wanted = workers;
-            books.serving |= new;
-            self.changes_workers();
+            let new = wanted & !registry.serving;
+            registry.wanted = workers;
+            registry.serving |= new;
+            self.notify_workers();
             Some(new)
         });
         let Some(mut new) = new else {
-            return Err(CpuError::NotOpen(self.id));
+            return Err(WorkerError::NotOpen(self.id));
         };
-        self.unparks_all();
+        self.unpark_all();
         while new != 0 {
             let number = new.trailing_zeros() as usize;
-            if self.kernel.start(self.id, number).is_err() {
-                let serving = self.books.with(self.kernel, |books| {
-                    books.serving &= !new;
+            if self.platform.start(self.id, number).is_err() {
+                let serving = self.registry.with(self.platform, |registry| {
+                    registry.serving &= !new;
                     // Fewer may have been requested since.
-                    books.wanted = books.wanted.min(number);
-                    self.changes_workers();
-                    books.serving.count_ones() as usize
+                    registry.wanted = registry.wanted.min(number);
+                    self.notify_workers();
+                    registry.serving.count_ones() as usize
                 });
-                self.unparks_all();
-                return Err(CpuError::OutOfMemory {
+                self.unpark_all();
+                return Err(WorkerError::OutOfMemory {
                     wanted: workers,
                     serving,
                 });
@@ -400,72 +405,72 @@ impl Domain {
         Ok(())
     }
 
-    /// Makes all workers look whether and how they serve. Called under the lock of the books.
-    pub(crate) fn changes_workers(&self) {
+    /// Makes all workers look whether and how they serve. Called under the lock of the registry.
+    pub(crate) fn notify_workers(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.inbox.note(Notes::SHARED);
     }
 
     /// Sets a hook that a worker calls between two polls when requested, and after each park, and that bounds the
     /// time of a park. The hook set before is not called any more; a call that has begun may still be under way.
-    pub fn set_attendant(&'static self, attendant: Option<&'static dyn Attendant>) {
-        self.books
-            .with(self.kernel, |books| books.attendant = attendant);
+    pub fn set_poll_hook(&'static self, poll_hook: Option<&'static dyn PollHook>) {
+        self.registry
+            .with(self.platform, |registry| registry.poll_hook = poll_hook);
         // A parked worker does not know the limit of this one.
-        if attendant.is_some() {
-            self.unparks_one();
+        if poll_hook.is_some() {
+            self.unpark_one();
         }
     }
 
-    /// Makes a worker call the attendant soon. May be called in an interrupt.
-    pub fn call_attendant(&'static self) {
+    /// Makes a worker call the poll hook soon. May be called in an interrupt.
+    pub fn request_poll_hook(&'static self) {
         self.inbox.note(Notes::CALL);
-        self.unparks_one();
+        self.unpark_one();
     }
 
     /// Wakes a coroutine of this domain.
     #[inline]
     pub(crate) fn wakes(&'static self, header: &Header) {
         match header.state().wake() {
-            Woken::MustBeQueued => self.arrives(header),
+            Woken::MustBeQueued => self.enqueue(header),
             Woken::Already => {}
         }
     }
 
     /// Queues a coroutine that has become ready, which the caller must do (rule 1 of [`state`](crate::state)).
     #[inline]
-    pub(crate) fn arrives(&'static self, header: &Header) {
+    pub(crate) fn enqueue(&'static self, header: &Header) {
         let level = header.effective();
-        match self.alone_here() {
-            Some(alone) => alone.arrives(header, level),
-            None => self.arrives_by_inbox(header, level),
+        match self.local_queue() {
+            Some(alone) => alone.enqueue(header, level),
+            None => self.enqueue_remote(header, level),
         }
     }
 
     /// Rule 4 of [`worker`](crate::run::worker): returns the right to change the queues and the spare blocks, if the
     /// caller is the worker that keeps the token, outside an interrupt.
     #[inline]
-    pub(crate) fn alone_here(&'static self) -> Option<Alone> {
+    pub(crate) fn local_queue(&'static self) -> Option<LocalQueue> {
         let alone = self.alone.load(Ordering::Relaxed);
-        (alone != 0 && self.kernel.me() == alone).then_some(Alone(self))
+        (alone != 0 && self.platform.me() == alone).then_some(LocalQueue(self))
     }
 
     #[inline(never)]
-    fn marks(&self, level: usize) {
+    fn mark_ready(&self, level: usize) {
         self.summary.mark(self.id, Priority::new(level));
     }
 
     #[inline(never)]
-    fn arrives_by_inbox(&'static self, header: &Header, level: usize) {
+    fn enqueue_remote(&'static self, header: &Header, level: usize) {
         self.inbox.push(header);
-        self.marks(level);
-        self.unparks_one();
+        self.mark_ready(level);
+        self.unpark_one();
     }
 
     /// Unparks one worker, if any is parked: that of the lowest number, because those that shall leave have the
     /// highest ones. So none of these is unparked in place of one that stays.
     #[inline]
-    pub(crate) fn unparks_one(&'static self) {
+    pub(crate) fn unpark_one(&'static self) {
         let sleepers = self.sleepers.load(Ordering::Relaxed);
         if sleepers != 0 {
             self.unparks(sleepers);
@@ -478,18 +483,18 @@ impl Domain {
             let number = sleepers.trailing_zeros();
             let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
             if was >> number & 1 != 0 {
-                return self.kernel.unpark(self.id, number as usize);
+                return self.platform.unpark(self.id, number as usize);
             }
             sleepers = was;
         }
     }
 
     /// Unparks all workers.
-    pub(crate) fn unparks_all(&'static self) {
+    pub(crate) fn unpark_all(&'static self) {
         let mut sleepers = self.sleepers.swap(0, Ordering::AcqRel);
         while sleepers != 0 {
             let number = sleepers.trailing_zeros();
-            self.kernel.unpark(self.id, number as usize);
+            self.platform.unpark(self.id, number as usize);
             sleepers &= sleepers - 1;
         }
     }
@@ -501,41 +506,41 @@ impl Domain {
     #[inline]
     pub(crate) unsafe fn gives_back(&'static self, header: NonNull<Header>) {
         // SAFETY: as promised.
-        let size = unsafe { header.as_ref() }.does().size;
-        match self.alone_here() {
+        let size = unsafe { header.as_ref() }.vtable().size;
+        match self.local_queue() {
             // SAFETY: as promised.
-            Some(alone) if unsafe { alone.spares().keeps(size, header) } => {}
+            Some(alone) if unsafe { alone.free_list().keep(size, header) } => {}
             // SAFETY: as promised.
-            _ => unsafe { self.gives_back_by_books(header) },
+            _ => unsafe { self.return_block_locked(header) },
         }
     }
 
     /// # Safety
     /// As for [`gives_back`](Self::gives_back).
     #[cold]
-    unsafe fn gives_back_by_books(&self, header: NonNull<Header>) {
+    unsafe fn return_block_locked(&self, header: NonNull<Header>) {
         // SAFETY: as promised.
-        let layout = unsafe { header.as_ref() }.does().layout;
-        let is_kept = self.books.with(self.kernel, |books| {
-            // KEEP in `spares`. A parked worker has freed what was kept, and has set its bit before. A worker whose
+        let layout = unsafe { header.as_ref() }.vtable().layout;
+        let is_kept = self.registry.with(self.platform, |registry| {
+            // KEEP in `free_list`. A parked worker has freed what was kept, and has set its bit before. A worker whose
             // bit was cleared will park again.
-            let will_trim = self.leaves_it_to_the_tick()
-                || books.serving & !self.sleepers.load(Ordering::Acquire) != 0;
+            let will_trim = self.defer_to_tick()
+                || registry.serving & !self.sleepers.load(Ordering::Acquire) != 0;
             // SAFETY: as promised.
-            unsafe { books.takes_back(self.kernel, &self.directory, header, will_trim) }
+            unsafe { registry.takes_back(self.platform, &self.directory, header, will_trim) }
         });
         if !is_kept {
             // SAFETY: its slot does not lead to it any more.
             let memory = unsafe { block::unmake(header) };
-            // SAFETY: it comes from `admits`, with this layout or one of the same size class.
-            unsafe { self.kernel.dealloc(memory.as_ptr(), layout) };
+            // SAFETY: it comes from `take_block`, with this layout or one of the same size class.
+            unsafe { self.platform.dealloc(memory.as_ptr(), layout) };
         }
     }
 
     /// Changes the parts of a coroutine's priority. If the effective one changes, the coroutine is moved and polled,
     /// so that it passes its loan on to what it waits for.
     pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
-        if self.notes_change(header, change) {
+        if self.record_change(header, change) {
             self.moves(header);
         }
     }
@@ -543,24 +548,25 @@ impl Domain {
     /// Does the first half of [`changes`](Self::changes), for a caller with a lock that wakes nothing before it lets
     /// go. Returns true if the second half, [`moves`](Self::moves), must be called.
     #[must_use]
-    pub(crate) fn notes_change(
+    pub(crate) fn record_change(
         &'static self,
         header: &Header,
         change: impl FnOnce(&Header) -> bool,
     ) -> bool {
-        self.books
-            .with(self.kernel, |books| change(header) && books.moves(header))
+        self.registry.with(self.platform, |registry| {
+            change(header) && registry.moves(header)
+        })
     }
 
     /// Makes a worker move, and poll, a coroutine that is listed with a new priority.
     pub(crate) fn moves(&'static self, header: &Header) {
         let level = header.effective();
         self.inbox.note(Notes::MOVES);
-        self.marks(level);
+        self.mark_ready(level);
         self.wakes(header);
         // The wake of one that has ended meanwhile does nothing, and it is listed all the same.
         if header.has_ended() {
-            self.unparks_one();
+            self.unpark_one();
         }
     }
 }
@@ -568,30 +574,30 @@ impl Domain {
 impl QueueToken<'_> {
     /// Queues a coroutine.
     #[inline]
-    pub(crate) fn queues(self, header: &'static Header) {
-        self.queues_at(header, header.effective());
+    pub(crate) fn enqueue(self, header: &'static Header) {
+        self.enqueue_at(header, header.effective());
     }
 
     #[inline]
-    fn queues_at(self, header: &'static Header, level: usize) {
+    fn enqueue_at(self, header: &'static Header, level: usize) {
         if self.push(header, level) {
-            self.domain.marks(level);
+            self.domain.mark_ready(level);
         }
     }
 }
 
 impl KeptToken<'_> {
     /// Frees the spare blocks of this worker.
-    pub(crate) fn clears_spares(self) {
+    pub(crate) fn clear_free_list(self) {
         let domain = self.domain;
         // SAFETY: the owner calls, and nothing called from here comes back here.
-        let spares = unsafe { &*domain.spares.get() };
-        if spares.count() == 0 {
+        let free_list = unsafe { &*domain.free_list.get() };
+        if free_list.count() == 0 {
             return;
         }
         for size in 0..SIZES as u8 {
-            domain.books.with(domain.kernel, |books| {
-                books.clears_of(domain.kernel, spares, size)
+            domain.registry.with(domain.platform, |registry| {
+                registry.clear_list(domain.platform, free_list, size)
             });
         }
     }
@@ -599,9 +605,9 @@ impl KeptToken<'_> {
 
 /// The right of the worker that keeps the token, outside an interrupt, to change the queues and the spare blocks.
 #[derive(Clone, Copy)]
-pub(crate) struct Alone(&'static Domain);
+pub(crate) struct LocalQueue(&'static Domain);
 
-impl Alone {
+impl LocalQueue {
     #[inline]
     fn queue(self) -> QueueToken<'static> {
         // SAFETY: the worker calls, and it holds the token.
@@ -609,19 +615,19 @@ impl Alone {
     }
 
     #[inline]
-    fn spares(self) -> &'static Spares {
+    fn free_list(self) -> &'static FreeList {
         // SAFETY: the owner calls, and nothing called from there comes back here.
-        unsafe { &*self.0.spares.get() }
+        unsafe { &*self.0.free_list.get() }
     }
 
-    /// Does what [`Domain::arrives`] does, for a coroutine of this level.
+    /// Does what [`Domain::enqueue`] does, for a coroutine of this level.
     #[inline]
-    pub(crate) fn arrives(self, header: &Header, level: usize) {
+    pub(crate) fn enqueue(self, header: &Header, level: usize) {
         if self.may_queue_at_once(level) {
             // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
-            (self.queue()).queues_at(unsafe { &*ptr::from_ref(header) }, level);
+            (self.queue()).enqueue_at(unsafe { &*ptr::from_ref(header) }, level);
         } else {
-            self.0.arrives_by_inbox(header, level);
+            self.0.enqueue_remote(header, level);
         }
     }
 
@@ -637,8 +643,8 @@ impl Alone {
 
     /// Takes a spare block of this size class.
     #[inline]
-    pub(crate) fn takes_spare(self, size: u8) -> Option<Spare> {
-        let header = self.spares().takes(size)?;
+    pub(crate) fn take_spare(self, size: u8) -> Option<Spare> {
+        let header = self.free_list().take(size)?;
         // SAFETY: a spare block exists, and its slot was taken by this worker or by the sender of the block's last
         // coroutine.
         let slot = unsafe { self.0.directory.slot(header.as_ref().place().index()) };
@@ -646,7 +652,7 @@ impl Alone {
             Some(generation) => Some(Spare::new(header, generation)),
             None => {
                 // SAFETY: a spare one.
-                unsafe { self.0.gives_back_by_books(header) };
+                unsafe { self.0.return_block_locked(header) };
                 None
             }
         }
@@ -656,7 +662,7 @@ impl Alone {
 /// A spare block, and the name of its next coroutine.
 pub(crate) struct Spare {
     pub(crate) header: NonNull<Header>,
-    pub(crate) cid: Cid,
+    pub(crate) cid: CoroutineId,
 }
 
 impl Spare {
@@ -666,12 +672,12 @@ impl Spare {
         let place = unsafe { header.as_ref() }.place();
         Self {
             header,
-            cid: Cid { place, generation },
+            cid: CoroutineId { place, generation },
         }
     }
 }
 
-const fn elsewhere(id: DomainId) -> [Bits; PRIORITIES] {
+const fn higher_priority_others(id: DomainId) -> [Bits; PRIORITIES] {
     let mut of = [Bits::NONE; PRIORITIES];
     let mut level = 0;
     while level < PRIORITIES {
@@ -681,7 +687,7 @@ const fn elsewhere(id: DomainId) -> [Bits; PRIORITIES] {
     of
 }
 
-const fn own(id: DomainId) -> [Bits; PRIORITIES + 1] {
+const fn higher_priority_self(id: DomainId) -> [Bits; PRIORITIES + 1] {
     let mut of = [Bits::own(id); PRIORITIES + 1];
     let mut level = 0;
     while level < PRIORITIES {
@@ -709,10 +715,11 @@ pub fn assert_may_block(this: &str, that: &str) {
 /// # Panics
 /// If no domain is open: there is no system to wait with.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    let domain = last_opened().expect("a thread waits with an open domain's kernel: none is open");
+    let domain =
+        last_opened().expect("a thread waits with an open domain's platform: none is open");
     let mut output = None;
     domain
-        .kernel
+        .platform
         .block_on(pin!(async { output = Some(future.await) }));
-    output.expect("the kernel waits until the future is done")
+    output.expect("the platform waits until the future is done")
 }

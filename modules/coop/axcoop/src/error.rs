@@ -5,12 +5,12 @@ use core::fmt;
 
 use axcoop_summary::DomainId;
 
-use crate::run::kernel::MAX_WORKERS;
-use crate::task::cid::Cid;
+use crate::run::platform::MAX_WORKERS;
+use crate::task::id::CoroutineId;
 
-/// The coroutine of this [`Cid`] has ended. The name is never used again.
+/// The coroutine of this [`CoroutineId`] has ended. The name is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stale(pub Cid);
+pub struct Stale(pub CoroutineId);
 
 impl fmt::Display for Stale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +100,7 @@ impl fmt::Display for DomainError {
 
 /// Why a domain has not got the workers that were requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CpuError {
+pub enum WorkerError {
     /// More than [`MAX_WORKERS`] were requested.
     TooMany(usize),
     /// The system could not start all of them.
@@ -114,7 +114,7 @@ pub enum CpuError {
     NotOpen(DomainId),
 }
 
-impl fmt::Display for CpuError {
+impl fmt::Display for WorkerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany(n) => write!(f, "{n} workers: allowed is 0 to {MAX_WORKERS}"),
@@ -130,4 +130,4 @@ impl Error for Stale {}
 impl Error for SpawnError {}
 impl Error for Ended {}
 impl Error for DomainError {}
-impl Error for CpuError {}
+impl Error for WorkerError {}

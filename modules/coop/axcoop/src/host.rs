@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use axcoop_summary::{DOMAINS, DomainId};
 
-use crate::run::kernel::{Kernel, MAX_WORKERS, NoWorker};
+use crate::run::platform::{MAX_WORKERS, NoWorker, Platform};
 
 /// The host's threads as workers.
 pub struct Host {
@@ -64,7 +64,7 @@ impl Wake for Blocked {
 }
 
 // SAFETY: `HERE` is the thread's own; nothing interrupts a host thread and then calls the executor.
-unsafe impl Kernel for Host {
+unsafe impl Platform for Host {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         let name = format!("axcoop {}.{number}", domain.index());
         let thread = thread::Builder::new()

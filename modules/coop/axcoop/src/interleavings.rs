@@ -1,12 +1,13 @@
-//! Calls that threads make on a domain at the same time, in every order and with every value that the memory orders allow.
-//! [loom] explores them up to a number of preemptions of a thread by another. After a lost wake a worker waits for
-//! ever, which loom reports as a deadlock.
+//! Calls that threads make on a domain at the same time, in every order and with every value that the memory orders
+//! allow. [loom] explores them up to a number of preemptions of a thread by another. After a lost wake a worker waits
+//! for ever, which loom reports as a deadlock.
 //!
 //! The code is that of every build; with `--cfg loom` its atomics are loom's. A coroutine takes its domain's workers
 //! away when it ends, so that a thread that serves ends, too.
 //!
-//! Not covered are more preemptions than each scenario states, and memory that is not atomic: links of queues and bodies
-//! of blocks. A scenario sees by the order of polls that these have one owner at a time; `make sanitize` checks them.
+//! Not covered are more preemptions than each scenario states, and memory that is not atomic: links of queues and
+//! bodies of blocks. A scenario sees by the order of polls that these have one owner at a time; `make sanitize` checks
+//! them.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -72,7 +73,7 @@ fn spawn_waiter(domain: &'static Domain) -> Arc<Event> {
     let waits = event.clone();
     let awaits = async move {
         waits.wait().await;
-        domain.alloc_cpu(0).unwrap();
+        domain.set_workers(0).unwrap();
     };
     drop(domain.spawn(awaits, Priority::DEFAULT));
     event
@@ -133,7 +134,7 @@ fn a_wake_while_the_worker_goes_to_wait() {
     explore("a wake while the worker goes to wait", Some(2), || {
         with_domain(|domain| {
             let event = spawn_waiter(domain);
-            domain.alloc_cpu(1).unwrap();
+            domain.set_workers(1).unwrap();
             event.signal();
         });
     });
@@ -146,9 +147,9 @@ fn a_wake_by_name_while_it_ends() {
         Some(2),
         || {
             with_domain(|domain| {
-                let ends = async move { domain.alloc_cpu(0).unwrap() };
+                let ends = async move { domain.set_workers(0).unwrap() };
                 let handle = domain.spawn(ends, Priority::DEFAULT);
-                domain.alloc_cpu(1).unwrap();
+                domain.set_workers(1).unwrap();
                 let _ = crate::wake(handle.cid());
                 drop(handle);
             });
@@ -160,9 +161,9 @@ fn a_wake_by_name_while_it_ends() {
 fn a_handle_waits_while_it_ends() {
     explore("a handle waits while its coroutine ends", Some(2), || {
         with_domain(|domain| {
-            let ends = async move { domain.alloc_cpu(0).unwrap() };
+            let ends = async move { domain.set_workers(0).unwrap() };
             let mut handle = domain.spawn(ends, Priority::DEFAULT);
-            domain.alloc_cpu(1).unwrap();
+            domain.set_workers(1).unwrap();
             struct Wakes(AtomicBool);
             impl std::task::Wake for Wakes {
                 fn wake(self: Arc<Self>) {
@@ -195,7 +196,7 @@ fn two_workers_and_a_wake() {
         || {
             with_domain(|domain| {
                 let event = spawn_waiter(domain);
-                domain.alloc_cpu(2).unwrap();
+                domain.set_workers(2).unwrap();
                 event.signal();
             });
         },
@@ -209,9 +210,9 @@ fn a_second_worker_comes_while_the_first_serves() {
         Some(1),
         || {
             with_domain(|domain| {
-                domain.alloc_cpu(1).unwrap();
+                domain.set_workers(1).unwrap();
                 let event = spawn_waiter(domain);
-                domain.alloc_cpu(2).unwrap();
+                domain.set_workers(2).unwrap();
                 event.signal();
             });
         },

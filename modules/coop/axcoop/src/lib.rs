@@ -2,7 +2,7 @@
 //!
 //! A [`Domain`] is one program's executor. It has ready queues of 8 priorities, 0 first, and workers, which are tasks
 //! of the system. It marks its ready priorities in [`axcoop_summary`], so that a scheduler can give the CPU to the
-//! program with the most urgent coroutine. [`Kernel`] is the interface to the system. The crate depends on no system;
+//! program with the most urgent coroutine. [`Platform`] is the interface to the system. The crate depends on no system;
 //! with feature `std` it runs on the [`host`].
 //!
 //! ```
@@ -11,7 +11,7 @@
 //! static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
 //!
 //! PROGRAM.open()?;
-//! PROGRAM.alloc_cpu(2)?;
+//! PROGRAM.set_workers(2)?;
 //! let sum = PROGRAM.spawn(
 //!     async {
 //!         let other = PROGRAM.spawn(async { 1 + 1 }, Priority::FIRST);
@@ -32,21 +32,21 @@
 //! | `state` | the state machine of a coroutine, drawn and numbered |
 //! | **`task`** | **a coroutine** |
 //! | `block`, `lent` | its memory: head, future, output, priority |
-//! | `table`, `spares`, `books` | the coroutines of a domain, and their names: [`Cid`] |
+//! | `table`, `free_list`, `registry` | the coroutines of a domain, and their names: [`CoroutineId`] |
 //! | `waker`, `named` | references to coroutines by a waker or a name |
 //! | `spawn` | its begin |
 //! | **`run`** | **running coroutines** |
 //! | `inbox`, `ready` | woken coroutines that are not queued yet; the ready queues |
-//! | `worker`, `polling` | the loop of a worker, and its state |
+//! | `worker`, `worker_state` | the loop of a worker, and its state |
 //! | `queue` | the queue token, with the calls that need it as methods |
 //! | `run_until` | a thread that is its domain's worker while it waits |
 //! | `budget`, `yielding` | the number of awaits of one poll that can be ready; [`yield_now`] |
-//! | `kernel` | the interface to the system: [`Kernel`], [`Attendant`] |
+//! | `platform` | the interface to the system: [`Platform`], [`PollHook`] |
 //! | **`time`** | **waiting for a time** |
 //! | `wheel`, `timers` | the timers, and which worker looks at the clock |
 //! | `sleep`, `timeout`, `interval` | [`sleep`], [`timeout()`], [`interval()`] |
 //! | **`sync`** | **waiting for each other** |
-//! | `waiters`, `gate` | wait queues for a lock, room or messages |
+//! | `waiters`, `resource` | wait queues for a lock, room or messages |
 //! | `mutex`, `semaphore`, `channel` | [`Mutex`], [`Semaphore`], [`channel`] |
 //! | `join`, `loan` | [`JoinHandle`], and priority inheritance: [`Loan`] |
 //! | [`host`] | feature `std`: the host as a system |
@@ -89,9 +89,9 @@ mod time;
 pub use axcoop_summary::SUMMARY;
 pub use axcoop_summary::{DOMAINS, DomainId, NoSuchPriority, PRIORITIES, Priority, Summary};
 pub use domain::{Domain, assert_may_block};
-pub use error::{CpuError, DomainError, Ended, SpawnError, Stale};
+pub use error::{DomainError, Ended, SpawnError, Stale, WorkerError};
 pub use run::budget::within_budget;
-pub use run::kernel::{Attendant, Kernel, MAX_WORKERS, NoWorker};
+pub use run::platform::{MAX_WORKERS, NoWorker, Platform, PollHook};
 pub use run::run_until::RunError;
 pub use run::worker::{Served, Server, serve};
 pub use run::yielding::{YieldNow, yield_now};
@@ -104,7 +104,7 @@ pub use sync::mutex::{Locking, Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub use sync::semaphore::{Acquiring, Semaphore, SemaphorePermit};
 pub use task::block::POLL_BUDGET;
-pub use task::cid::{Cid, MAX_COROUTINES};
+pub use task::id::{CoroutineId, MAX_COROUTINES};
 pub use task::named::{cancel, current, current_priority, priority, set_priority, wake};
 pub use time::interval::{Interval, interval};
 pub use time::sleep::{Sleep, now, sleep, sleep_until};

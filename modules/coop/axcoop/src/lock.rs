@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 
 use crate::atomics::{AtomicU32, Ordering, spin_loop};
-use crate::run::kernel::Kernel;
+use crate::run::platform::Platform;
 
 /// A value that one CPU has at a time, with its interrupts off. So an interrupt may take the lock, too, and no CPU
 /// waits for a preempted task.
@@ -34,10 +34,10 @@ impl<T> Lock<T> {
 
     /// Calls a closure with the value. The closure must neither take the lock again nor panic.
     #[inline]
-    pub(crate) fn with<R>(&self, kernel: &dyn Kernel, on: impl FnOnce(&mut T) -> R) -> R {
-        let was = kernel.mask();
+    pub(crate) fn with<R>(&self, platform: &dyn Platform, on: impl FnOnce(&mut T) -> R) -> R {
+        let was = platform.mask();
         let result = self.with_masked(on);
-        kernel.unmask(was);
+        platform.unmask(was);
         result
     }
 

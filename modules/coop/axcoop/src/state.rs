@@ -84,7 +84,7 @@ impl State {
 
     /// Resets the state for the next coroutine in the block.
     #[inline]
-    pub(crate) fn queues(&self) {
+    pub(crate) fn mark_queued(&self) {
         self.0.store(WOKEN, Ordering::Relaxed);
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use axcoop::host::HOST;
 use axcoop::{
-    Elapsed, Kernel, Mutex, POLL_BUDGET, Priority, Semaphore, channel, interval, now, sleep,
+    Elapsed, Mutex, POLL_BUDGET, Platform, Priority, Semaphore, channel, interval, now, sleep,
     sleep_until, timeout, within_budget, yield_now,
 };
 use domains::{leaked, with_domain};

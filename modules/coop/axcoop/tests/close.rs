@@ -32,12 +32,12 @@ fn second_close_does_not_free_the_number_of_a_new_domain() {
     PREEMPTED_BY.set(Some(|| {
         ONE.close().unwrap();
         TWO.open().unwrap();
-        TWO.alloc_cpu(1).unwrap();
+        TWO.set_workers(1).unwrap();
     }));
     assert_eq!(ONE.close(), Err(DomainError::NotOpen(ID)));
     assert!(Domain::of(ID).is_some_and(|of| std::ptr::eq(of, &TWO)));
     assert_eq!(TWO.spawn(async { 1 }, Priority::DEFAULT).join(), Ok(1));
-    TWO.alloc_cpu(0).unwrap();
+    TWO.set_workers(0).unwrap();
     while TWO.close().is_err() {
         thread::yield_now();
     }

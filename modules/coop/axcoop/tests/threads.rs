@@ -53,7 +53,7 @@ fn workers_come_and_go() {
             })
             .collect();
         for n in [2, 1, 4, 3, 1, 0, 1, 2, 8, 1] {
-            domain.alloc_cpu(n).unwrap();
+            domain.set_workers(n).unwrap();
             std::thread::yield_now();
         }
         for (n, handle) in handles.into_iter().enumerate() {
@@ -123,7 +123,7 @@ fn workers_come_and_go_during_run_until() {
                 if STOP.load(SeqCst) {
                     break;
                 }
-                domain.alloc_cpu(n).unwrap();
+                domain.set_workers(n).unwrap();
                 std::thread::yield_now();
             }
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axcoop::host::HOST;
 use axcoop::{
-    Domain, Elapsed, GRANULE_NANOS, Kernel, POLL_BUDGET, Priority, SUMMARY, interval, now, sleep,
+    Domain, Elapsed, GRANULE_NANOS, POLL_BUDGET, Platform, Priority, SUMMARY, interval, now, sleep,
     sleep_until, timeout, yield_now,
 };
 use domains::{leaked, wait_until, with_domain, with_domain_on};
@@ -43,7 +43,7 @@ static VIRTUAL: OnHost = OnHost {
 fn in_virtual_time(workers: usize, test: impl FnOnce(&'static Domain)) {
     drop(with_domain_on(&VIRTUAL, 0, |domain| {
         TICKS.store(0, SeqCst);
-        domain.alloc_cpu(workers).unwrap();
+        domain.set_workers(workers).unwrap();
         test(domain);
     }));
 }
@@ -86,7 +86,7 @@ fn rule_1_no_sleep_ends_early_nor_more_than_a_granule_late() {
                 domain.spawn(sleeps, Priority::new(n as usize % 8))
             })
             .collect();
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         for handle in handles {
             assert_eq!(handle.join(), Ok(()));
         }
@@ -129,7 +129,7 @@ fn rule_3_worker_parks_until_the_next_timer() {
             }
         };
         let handle = domain.spawn(sleeps, Priority::DEFAULT);
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         handle.join().unwrap();
         // At most 6 steps for each hour; one before it was spawned, one after it ended.
         let parks = PARKS.load(SeqCst);
@@ -142,15 +142,15 @@ fn rule_3_worker_parks_until_the_next_timer() {
 fn rule_3_earlier_timer_unparks_the_worker() {
     with_domain(0, |domain| {
         for workers in [1, 2] {
-            domain.alloc_cpu(workers).unwrap();
+            domain.set_workers(workers).unwrap();
             let long = domain.spawn(sleep(Duration::from_secs(3600)), Priority::DEFAULT);
             // Until the workers are parked: nothing else happens for an hour.
             std::thread::sleep(Duration::from_millis(20));
-            let until = domain.kernel().now() + 3_000_000;
+            let until = domain.platform().now() + 3_000_000;
             // Outside a coroutine: only the timer unparks the worker.
             let mut slept = std::pin::pin!(sleep_until(until));
-            domain.kernel().block_on(slept.as_mut());
-            assert!(domain.kernel().now() >= until);
+            domain.platform().block_on(slept.as_mut());
+            assert!(domain.platform().now() >= until);
             // In a coroutine.
             let short = domain.spawn(sleep(Duration::from_millis(2)), Priority::DEFAULT);
             assert_eq!(short.join(), Ok(()));
@@ -186,7 +186,7 @@ fn rule_2_worker_that_is_never_idle_looks_at_the_clock() {
                 polls.load(SeqCst)
             };
             let sleeper = domain.spawn(sleeps, Priority::FIRST);
-            domain.alloc_cpu(workers).unwrap();
+            domain.set_workers(workers).unwrap();
             let polls = sleeper.join().unwrap();
             for busy in busy {
                 busy.join().unwrap();
@@ -279,7 +279,7 @@ fn rule_5_tick_marks_a_due_sleeper_before_a_worker_has_looked() {
             wait_until(|| !is_busy.load(SeqCst));
         };
         let busy = domain.spawn(spins, Priority::LAST);
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         wait_until(|| is_busy.load(SeqCst));
         domain.clock_ticked();
         assert_eq!(SUMMARY.of(domain.id()), Some(Priority::LAST));

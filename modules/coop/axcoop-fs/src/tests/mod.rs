@@ -45,7 +45,7 @@ impl Machine {
         drop(state);
         let program = leaked(Domain::new(DomainId::new(4), &SUMMARY, &HOST));
         program.open().unwrap();
-        program.alloc_cpu(1).unwrap();
+        program.set_workers(1).unwrap();
         Self {
             program,
             buffers: Buffers::default(),
@@ -97,7 +97,7 @@ impl Drop for Machine {
             until(|| pool().coroutines() == 0);
             until(|| self.buffers.count() == 0);
         }
-        self.program.alloc_cpu(0).unwrap();
+        self.program.set_workers(0).unwrap();
         if !thread::panicking() {
             until(|| self.program.close().is_ok());
         }

@@ -143,7 +143,7 @@ static POOL: Domain = Domain::new(DomainId::new(5), &SUMMARY, &HOST);
 
 pub fn pool() -> &'static Domain {
     if POOL.open().is_ok() {
-        POOL.alloc_cpu(1).unwrap();
+        POOL.set_workers(1).unwrap();
     }
     &POOL
 }

@@ -163,7 +163,7 @@ impl Coroutines {
     pub fn new() -> Self {
         let domain = leaked(Domain::new(DomainId::new(3), &SUMMARY, &HOST));
         domain.open().unwrap();
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         Self(domain)
     }
 
@@ -210,7 +210,7 @@ impl Coroutines {
 
 impl Drop for Coroutines {
     fn drop(&mut self) {
-        self.0.alloc_cpu(0).unwrap();
+        self.0.set_workers(0).unwrap();
         if !thread::panicking() {
             wait_until(|| self.0.close().is_ok());
         }

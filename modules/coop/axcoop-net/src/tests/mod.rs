@@ -1,5 +1,5 @@
-//! The whole stack on the host, over a cable from the card to itself. The test makes the rounds of the poller, so it can
-//! stop an operation at each stage.
+//! The whole stack on the host, over a cable from the card to itself. The test makes the rounds of the poller, so it
+//! can stop an operation at each stage.
 
 mod budget;
 mod cancel;
@@ -30,7 +30,7 @@ use self::domains::{Buffer, Buffers};
 
 use crate::poller::{Pause, Poller};
 use crate::stream::TcpStream;
-use crate::{LINGER, TcpListener, connection, ports, stack, system, urgency, wire};
+use crate::{LINGER, TcpListener, connection, ports, priority, stack, system, wire};
 
 /// The poller's domain.
 pub const DOMAIN: DomainId = DomainId::new(6);
@@ -50,9 +50,9 @@ impl Net {
         stack::abandon();
         connection::newly_waited_for(&mut Vec::new());
         ports::new_ports(&mut Vec::new());
-        urgency::forget();
+        priority::forget();
         system::set_free(usize::MAX);
-        urgency::serves(Some(DOMAIN));
+        priority::serves(Some(DOMAIN));
         stack::start().unwrap();
         crate::start().unwrap();
         Self {
@@ -172,7 +172,7 @@ impl Drop for Net {
         self.rounds(20);
         assert_eq!(stack::sockets(), 0, "sockets that are not closed");
         assert!(self.poller.has_nothing_to_watch());
-        assert_eq!(urgency::waiting(), 0, "waiters that are counted and gone");
+        assert_eq!(priority::waiting(), 0, "waiters that are counted and gone");
     }
 }
 

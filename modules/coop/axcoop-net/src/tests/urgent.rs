@@ -1,4 +1,4 @@
-//! The rules of `urgency.rs`: the priority of the poller, as the scheduler and the workers read it.
+//! The rules of `priority.rs`: the priority of the poller, as the scheduler and the workers read it.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -10,7 +10,7 @@ use super::cancel::Coroutines;
 use super::domains::wait_until;
 use super::{Begun, DOMAIN, Net, here};
 use crate::poller::{self, Pause, Sleeper};
-use crate::{Operation, TcpStream, bell};
+use crate::{Operation, TcpStream, poller_wakeup};
 
 /// The marked priority of the poller.
 fn marked() -> Option<usize> {
@@ -106,7 +106,7 @@ fn rule_4_sleeping_poller_is_unmarked_and_its_waker_marks_it_first() {
     let mut sleeps = Begun::new(poller::sleep(&sleeper, rest));
     sleeps.wait();
     assert_eq!(marked(), None);
-    bell::ring(Priority::new(3));
+    poller_wakeup::ring(Priority::new(3));
     assert!(sleeps.was_woken());
     assert_eq!(marked(), Some(3));
     assert!(sleeps.poll().is_ready());
@@ -122,7 +122,7 @@ fn rule_4_sleeping_poller_is_unmarked_and_its_waker_marks_it_first() {
     assert_eq!(marked(), Some(2));
     // A ring before it sleeps keeps it awake.
     net.rounds(20);
-    bell::ring(Priority::new(1));
+    poller_wakeup::ring(Priority::new(1));
     let mut sleeps = Begun::new(poller::sleep(&sleeper, rest));
     assert!(sleeps.poll().is_ready());
     read.cancel();
@@ -136,9 +136,9 @@ fn rule_6_poller_sleeps_without_a_limit_only_without_a_connection() {
     net.rounds(19);
     let longest = Pause::Sleep(Some(crate::Backoff::LONGEST));
     assert_eq!(net.round(), longest);
-    assert!(!bell::answer());
+    assert!(!poller_wakeup::answer());
     drop(one);
-    assert!(bell::answer(), "a ring, so that the peer is told");
+    assert!(poller_wakeup::answer(), "a ring, so that the peer is told");
     net.rounds(3);
     let mut read = Begun::new(other.read(net.room(1)));
     assert!(matches!(read.poll(), Poll::Ready((Ok(0), _))));

@@ -33,7 +33,7 @@ use crate::task::waker;
 ///
 /// # static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
 /// # PROGRAM.open()?;
-/// # PROGRAM.alloc_cpu(1)?;
+/// # PROGRAM.set_workers(1)?;
 /// let polls = PROGRAM.spawn(
 ///     async {
 ///         let mut polls = 0;
@@ -59,7 +59,7 @@ pub fn within_budget<T>(
 ) -> Poll<T> {
     let header = coroutine(context.waker());
     if header.is_some_and(|header| header.budget() == 0) {
-        gives_way(context.waker());
+        give_way(context.waker());
         return Poll::Pending;
     }
     let polled = poll(context);
@@ -67,7 +67,7 @@ pub fn within_budget<T>(
         && let Some(header) = header
     {
         // A future inside it may have taken the last one.
-        let _ = header.spends();
+        let _ = header.spend();
     }
     polled
 }
@@ -77,7 +77,7 @@ pub fn within_budget<T>(
 #[inline]
 pub(crate) fn spend(waker: &Waker) -> Poll<()> {
     match waker::of_waker(waker) {
-        Some(header) if header.spends() => Poll::Ready(()),
+        Some(header) if header.spend() => Poll::Ready(()),
         header => spend_slowly(waker, header),
     }
 }
@@ -93,10 +93,10 @@ pub(crate) fn is_left(waker: &Waker) -> bool {
 #[inline(never)]
 fn spend_slowly(waker: &Waker, header: Option<&Header>) -> Poll<()> {
     let header = header.or_else(domain::current_header);
-    if header.is_none_or(Header::spends) {
+    if header.is_none_or(Header::spend) {
         return Poll::Ready(());
     }
-    gives_way(waker);
+    give_way(waker);
     Poll::Pending
 }
 
@@ -119,9 +119,9 @@ fn caller<'a>() -> Option<&'a Header> {
 /// Ends the poll (rules 2 and 3).
 #[cold]
 #[inline(never)]
-fn gives_way(waker: &Waker) {
+fn give_way(waker: &Waker) {
     waker::wake_self(waker);
     if let Some(domain) = domain::of_current() {
-        domain.looks_at_clock();
+        domain.check_clock();
     }
 }

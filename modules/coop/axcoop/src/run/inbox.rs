@@ -1,5 +1,5 @@
-//! The inbox, for all that comes to a domain from outside: a stack of woken coroutines in one word, with a few notes. A worker sees by
-//! one load whether there is anything.
+//! The inbox, for all that comes to a domain from outside: a stack of woken coroutines in one word, with a few notes. A
+//! worker sees by one load whether there is anything.
 //!
 //! Pushing needs no lock, also in an interrupt. A worker takes the whole stack at once, so a coroutine that is taken
 //! off and put back cannot be mistaken for itself (no ABA).
@@ -14,11 +14,11 @@ use crate::task::block::Header;
 pub(crate) struct Notes(usize);
 
 impl Notes {
-    /// Priorities of coroutines have changed that may be queued: the list is in the books.
+    /// Priorities of coroutines have changed that may be queued: the list is in the registry.
     pub(crate) const MOVES: Self = Self(1);
     /// The domain is not served by one worker alone. The note stays.
     pub(crate) const SHARED: Self = Self(2);
-    /// The attendant is wanted.
+    /// The poll hook is wanted.
     pub(crate) const CALL: Self = Self(4);
     const ALL: usize = 7;
 
@@ -67,12 +67,12 @@ impl Inbox {
 
     /// Leaves a note.
     pub(crate) fn note(&self, note: Notes) {
-        self.changes(|word| word.map_addr(|at| at | note.0));
+        self.update(|word| word.map_addr(|at| at | note.0));
     }
 
     /// Removes a note.
     pub(crate) fn unnote(&self, note: Notes) {
-        self.changes(|word| word.map_addr(|at| at & !note.0));
+        self.update(|word| word.map_addr(|at| at & !note.0));
     }
 
     /// Returns true if there was anything at all a moment ago.
@@ -95,18 +95,18 @@ impl Inbox {
     /// Returns true if there is anything beside `SHARED`. A read-modify-write: a later push sees what was written
     /// before this call.
     pub(crate) fn looks(&self) -> bool {
-        self.changes(|word| word).addr() & !Notes::SHARED.0 != 0
+        self.update(|word| word).addr() & !Notes::SHARED.0 != 0
     }
 
     /// Takes everything except the note `SHARED`.
     #[inline]
     pub(crate) fn take(&self) -> Arrived {
         let word = self
-            .changes(|word| ptr::null_mut::<Header>().map_addr(|_| word.addr() & Notes::SHARED.0));
+            .update(|word| ptr::null_mut::<Header>().map_addr(|_| word.addr() & Notes::SHARED.0));
         Arrived::of(word)
     }
 
-    fn changes(&self, to: impl Fn(*mut Header) -> *mut Header) -> *mut Header {
+    fn update(&self, to: impl Fn(*mut Header) -> *mut Header) -> *mut Header {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             let new = to(word);

@@ -14,7 +14,7 @@
 //! # extern crate alloc;
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/schedules/whole.rs"));
 //! fn push(domain: &'static domain::Domain, header: &'static task::block::Header) {
-//!     domain.with_queue(|queue| queue.queues(header));
+//!     domain.with_queue(|queue| queue.enqueue(header));
 //! }
 //! # fn main() {}
 //! ```
@@ -27,7 +27,7 @@
 //! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/schedules/whole.rs"));
 //! fn push(domain: &'static domain::Domain, header: &'static task::block::Header) {
 //!     let queue = domain.with_queue(|queue| queue);
-//!     queue.unwrap().queues(header);
+//!     queue.unwrap().enqueue(header);
 //! }
 //! # fn main() {}
 //! ```
@@ -41,7 +41,7 @@
 //! fn push(kept: run::queue::KeptQueue, header: &'static task::block::Header) {
 //!     let queue = kept.token();
 //!     kept.release();
-//!     queue.queues(header);
+//!     queue.enqueue(header);
 //! }
 //! # fn main() {}
 //! ```
@@ -51,7 +51,7 @@ use core::ops::Deref;
 
 use crate::atomics::{AtomicU32, Ordering, spin_loop};
 use crate::domain::Domain;
-use crate::run::kernel::Kernel;
+use crate::run::platform::Platform;
 use crate::run::ready::Ready;
 
 const FREE: u32 = 0;
@@ -87,8 +87,8 @@ impl QueueLock {
     }
 
     /// Calls a closure with the token taken (rules 2 and 3). Returns none if another worker keeps it.
-    fn with<R>(&self, kernel: &dyn Kernel, on: impl FnOnce() -> R) -> Option<R> {
-        let was = kernel.mask();
+    fn with<R>(&self, platform: &dyn Platform, on: impl FnOnce() -> R) -> Option<R> {
+        let was = platform.mask();
         loop {
             match self
                 .0
@@ -102,7 +102,7 @@ impl QueueLock {
                         self.0
                             .compare_exchange(KEPT, KEPT, Ordering::AcqRel, Ordering::Relaxed);
                     if still.is_ok() {
-                        kernel.unmask(was);
+                        platform.unmask(was);
                         return None;
                     }
                 }
@@ -110,7 +110,7 @@ impl QueueLock {
         }
         let result = on();
         self.0.store(FREE, Ordering::Release);
-        kernel.unmask(was);
+        platform.unmask(was);
         Some(result)
     }
 }
@@ -186,7 +186,7 @@ impl Domain {
 
     /// Calls a closure with the token. Returns none if another worker keeps it.
     pub(crate) fn with_queue<R>(&'static self, on: impl FnOnce(QueueToken<'_>) -> R) -> Option<R> {
-        self.queue_lock.with(self.kernel, || {
+        self.queue_lock.with(self.platform, || {
             // SAFETY: it holds the token during the call.
             on(unsafe { QueueToken::of(self) })
         })

@@ -52,13 +52,13 @@ impl Ready {
     }
 
     /// Counts a coroutine of this level that was taken out and is polled.
-    pub(crate) fn begins(&self, level: usize) {
+    pub(crate) fn count_poll(&self, level: usize) {
         self.running[level].update(|running| running + 1);
         self.some_run.update(|some| some | 1 << level);
     }
 
     /// Counts the end of its poll.
-    pub(crate) fn stops(&self, level: usize) {
+    pub(crate) fn uncount_poll(&self, level: usize) {
         self.running[level].update(|running| running - 1);
         if self.running[level].get() == 0 {
             self.some_run.update(|some| some & !(1 << level));
@@ -144,7 +144,7 @@ impl Ready {
 
     /// Rotates a level: its head becomes the last one. Returns the new head.
     #[inline]
-    pub(crate) fn turn(&self, level: usize, head: &Header) -> &'static Header {
+    pub(crate) fn rotate(&self, level: usize, head: &Header) -> &'static Header {
         debug_assert!(ptr::eq(self.heads[level].get(), head));
         let next = head.next.get();
         self.heads[level % PRIORITIES].set(next);

@@ -24,7 +24,7 @@ impl Domain {
     /// runtime without threads. Returns its output.
     ///
     /// The domain must have no workers, and has none afterwards. Other coroutines run in the meantime, and then stay
-    /// as they are until there is a worker again. Another thread may [add workers](Self::alloc_cpu) meanwhile. If it
+    /// as they are until there is a worker again. Another thread may [add workers](Self::set_workers) meanwhile. If it
     /// sets their number to 0, the calling thread blocks until there are some again.
     ///
     /// ```
@@ -52,13 +52,13 @@ impl Domain {
         F::Output: Send + 'static,
     {
         assert_may_block("run_until", "the future");
-        self.books.with(self.kernel, |books| {
-            if books.serving != 0 {
-                return Err(RunError::HasWorkers(books.serving.count_ones() as usize));
+        self.registry.with(self.platform, |registry| {
+            if registry.serving != 0 {
+                return Err(RunError::HasWorkers(registry.serving.count_ones() as usize));
             }
-            books.wanted = NUMBER + 1;
-            books.serving = 1 << NUMBER;
-            self.changes_workers();
+            registry.wanted = NUMBER + 1;
+            registry.serving = 1 << NUMBER;
+            self.notify_workers();
             Ok(())
         })?;
         let dismisses = Dismisses(self);
@@ -68,11 +68,11 @@ impl Domain {
         };
         match self.try_spawn(runs, priority) {
             Ok(handle) => {
-                self.kernel.serve_here(self.id, NUMBER, serve);
+                self.platform.serve_here(self.id, NUMBER, serve);
                 handle.join().map_err(RunError::Ended)
             }
             Err(why) => {
-                self.gives_up_its_number();
+                self.give_up_number();
                 Err(RunError::Spawn(why))
             }
         }
@@ -81,13 +81,13 @@ impl Domain {
     /// Takes back the calling thread as a worker that will not serve. Its future is dropped, so the number is 0
     /// unless workers have been added since, which get one in its place.
     #[cold]
-    fn gives_up_its_number(&'static self) {
-        let wanted = self.books.with(self.kernel, |books| {
-            books.serving &= !(1 << NUMBER);
-            books.wanted
+    fn give_up_number(&'static self) {
+        let wanted = self.registry.with(self.platform, |registry| {
+            registry.serving &= !(1 << NUMBER);
+            registry.wanted
         });
         // The caller was told that there is one; without memory there is none now.
-        let _ = self.alloc_cpu(wanted);
+        let _ = self.set_workers(wanted);
     }
 }
 
@@ -96,7 +96,7 @@ struct Dismisses(&'static Domain);
 
 impl Drop for Dismisses {
     fn drop(&mut self) {
-        self.0.alloc_cpu(0).expect("0 workers are not too many");
+        self.0.set_workers(0).expect("0 workers are not too many");
     }
 }
 

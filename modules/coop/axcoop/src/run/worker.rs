@@ -30,9 +30,9 @@ use crate::atomics::Ordering;
 use crate::domain::{self, Domain};
 use crate::error::{DomainError, Ended};
 use crate::run::inbox::Notes;
-use crate::run::kernel::Attendant;
-use crate::run::polling::Polling;
+use crate::run::platform::PollHook;
 use crate::run::queue::{KeptQueue, KeptToken, QueueToken};
+use crate::run::worker_state::WorkerState;
 use crate::state::{Begun, Suspended, Woken};
 use crate::task::block::{APART, Header, Polled};
 use crate::task::waker::{self, Ref};
@@ -70,14 +70,14 @@ impl Polls {
         let mut polls = Self {
             left: 0,
             more: BUDGET,
-            heeds: &domain.elsewhere,
+            heeds: &domain.higher_priority_others,
         };
-        polls.goes_on(domain);
+        polls.refill(domain);
         polls
     }
 
     /// Takes the polls until the next look at the clock from the rest, or all of it.
-    fn goes_on(&mut self, domain: &Domain) {
+    fn refill(&mut self, domain: &Domain) {
         self.left = if domain.timers.has_any() {
             self.more.min(LOOK)
         } else {
@@ -94,19 +94,20 @@ impl Polls {
     }
 }
 
-static HEEDS_NOBODY: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
+static HEEDS_NONE: [Bits; PRIORITIES] = [Bits::NONE; PRIORITIES];
 
 /// Runs a domain's coroutines as its worker of this number, until fewer workers are requested. Only a task that
-/// [`Kernel::start`](crate::Kernel::start) has started calls it. It parks with [`Kernel::park`](crate::Kernel::park).
+/// [`Platform::start`](crate::Platform::start) has started calls it. It parks with
+/// [`Platform::park`](crate::Platform::park).
 ///
 /// # Panics
 /// If the domain is not open, or has not requested this worker, or the worker serves already; and in a coroutine.
 pub fn serve(domain: DomainId, number: usize) {
-    Server::new(domain, number).serves();
+    Server::new(domain, number).serve();
 }
 
 /// A worker that returns to park: for a system whose tasks wait by returning, as `poll` does. [`serve`](fn@serve) is
-/// this and [`Kernel::park`](crate::Kernel::park).
+/// this and [`Platform::park`](crate::Platform::park).
 ///
 /// Only the task that has made it uses it, and [runs](Self::run) it until it leaves. That task neither spawns nor
 /// wakes a coroutine of the domain between two runs: its worker would queue the coroutine without unparking another.
@@ -126,8 +127,8 @@ pub struct Server {
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// There is nothing to do. It must be run again after an [unpark](crate::Kernel::unpark) since the last run, or
-    /// at this time in [`Kernel::now`](crate::Kernel::now)'s nanoseconds. It may be run earlier.
+    /// There is nothing to do. It must be run again after an [unpark](crate::Platform::unpark) since the last run, or
+    /// at this time in [`Platform::now`](crate::Platform::now)'s nanoseconds. It may be run earlier.
     Waits {
         /// None if there is no time.
         until: Option<u64>,
@@ -139,7 +140,7 @@ pub enum Served {
 /// State carried across one park.
 struct Waits {
     until: Option<u64>,
-    attendant: Option<&'static dyn Attendant>,
+    poll_hook: Option<&'static dyn PollHook>,
 }
 
 impl Server {
@@ -155,16 +156,18 @@ impl Server {
     }
 
     fn of(domain: &'static Domain, number: usize) -> Self {
-        let kernel = domain.kernel;
-        assert!(kernel.here().is_null(), "a worker serves already");
-        let may_begin = domain.books.with(kernel, |books| books.begins(number));
+        let platform = domain.platform;
+        assert!(platform.here().is_null(), "a worker serves already");
+        let may_begin = domain
+            .registry
+            .with(platform, |registry| registry.begins(number));
         // While it serves, the domain stays open, and this worker's state is its own.
         assert!(
             may_begin,
             "worker {number} of domain {} was not asked for",
             domain.id.index()
         );
-        kernel.set_here(ptr::from_ref(&domain.workers[number]).cast());
+        platform.set_here(ptr::from_ref(&domain.workers[number]).cast());
         Self {
             domain,
             number,
@@ -179,44 +182,44 @@ impl Server {
         let (domain, number) = (self.domain, self.number);
         let worker = &domain.workers[number];
         if let Some(waits) = self.waits.take() {
-            domain.has_waited(number, waits);
+            domain.resume_after_park(number, waits);
         }
         loop {
             let kept = match &self.kept {
                 Some(kept) => kept,
                 None => match domain.mode(number) {
                     Mode::Alone(kept) => {
-                        domain.begins_alone(worker);
+                        domain.set_owner(worker);
                         self.kept.insert(kept)
                     }
                     Mode::Shared(epoch) => {
-                        match domain.shared(number, worker, &mut self.polls, epoch) {
-                            Some(waits) => return self.waits(waits),
+                        match domain.run_shared(number, worker, &mut self.polls, epoch) {
+                            Some(waits) => return self.park(waits),
                             None => continue,
                         }
                     }
                     Mode::Leaves => break,
                 },
             };
-            if let Some(waits) = kept.token().alone(number, worker, &mut self.polls) {
-                return self.waits(waits);
+            if let Some(waits) = kept.token().run_alone(number, worker, &mut self.polls) {
+                return self.park(waits);
             }
             if let Some(kept) = self.kept.take() {
-                domain.ends_being_alone(worker, kept);
+                domain.release_queue(worker, kept);
             }
         }
-        domain.kernel.set_here(ptr::null());
+        domain.platform.set_here(ptr::null());
         Served::Leaves
     }
 
     /// Serves until it leaves.
-    fn serves(&mut self) {
+    fn serve(&mut self) {
         while let Served::Waits { until } = self.run() {
-            (self.domain.kernel).park(self.domain.id, self.number, until);
+            (self.domain.platform).park(self.domain.id, self.number, until);
         }
     }
 
-    fn waits(&mut self, waits: Waits) -> Served {
+    fn park(&mut self, waits: Waits) -> Served {
         let until = waits.until;
         self.waits = Some(waits);
         Served::Waits { until }
@@ -228,20 +231,20 @@ impl Domain {
     #[cfg(test)]
     #[allow(dead_code, reason = "only the tests of the library need it")]
     pub(crate) fn serve(&'static self, number: usize) {
-        Server::of(self, number).serves();
+        Server::of(self, number).serve();
     }
 
     fn mode(&'static self, number: usize) -> Mode {
-        self.books.with(self.kernel, |books| {
-            if number >= books.wanted {
-                books.leaves(number);
-                self.changes_workers();
-                if books.serving == 0 {
+        self.registry.with(self.platform, |registry| {
+            if number >= registry.wanted {
+                registry.leaves(number);
+                self.notify_workers();
+                if registry.serving == 0 {
                     // No worker will park, which would free them otherwise.
-                    books.trims(self.kernel, &self.directory);
+                    registry.trim(self.platform, &self.directory);
                 }
                 Mode::Leaves
-            } else if books.wanted == 1 && books.serving == 1 {
+            } else if registry.wanted == 1 && registry.serving == 1 {
                 // It is worker 0.
                 let kept = self.keep_queue();
                 self.inbox.unnote(Notes::SHARED);
@@ -254,114 +257,118 @@ impl Domain {
     }
 
     /// Becomes the only worker, which keeps the token.
-    fn begins_alone(&'static self, worker: &Polling) {
+    fn set_owner(&'static self, worker: &WorkerState) {
         (self.alone_worker).store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
-        self.alone.store(self.kernel.me(), Ordering::Relaxed);
+        self.alone.store(self.platform.me(), Ordering::Relaxed);
     }
 
-    fn ends_being_alone(&'static self, worker: &Polling, kept: KeptQueue) {
-        worker.polls(None);
+    fn release_queue(&'static self, worker: &WorkerState, kept: KeptQueue) {
+        worker.set_current(None);
         self.alone.store(0, Ordering::Relaxed);
-        kept.token().clears_spares();
+        kept.token().clear_free_list();
         kept.release();
-        self.unparks_all();
+        self.unpark_all();
     }
 
     /// Looks at the clock, or yields (rules 2 and 3).
     #[cold]
-    fn gives_way(&'static self, polls: &mut Polls) {
-        let is_quiet = ptr::eq(polls.heeds, &HEEDS_NOBODY);
+    fn give_way(&'static self, polls: &mut Polls) {
+        let is_quiet = ptr::eq(polls.heeds, &HEEDS_NONE);
         if polls.left != 0 {
             // Another domain has more urgent work.
-            self.kernel.yield_now();
+            self.platform.yield_now();
             if self.is_less_urgent() {
                 *polls = Polls {
                     left: QUIET,
                     more: 0,
-                    heeds: &HEEDS_NOBODY,
+                    heeds: &HEEDS_NONE,
                 };
             }
             return;
         } else if polls.more != 0 {
-            self.timers.looks_at_clock(self.kernel);
-            return polls.goes_on(self);
+            self.timers.check_clock(self.platform);
+            return polls.refill(self);
         } else {
-            self.timers.looks_at_clock(self.kernel);
+            self.timers.check_clock(self.platform);
             *polls = Polls::new(self);
             // Also after the 16 polls of rule 2: while another domain has more urgent work, the 256 polls do not end.
-            if self.is_attendant_late() {
-                self.attends();
+            if self.is_poll_hook_late() {
+                self.run_poll_hook();
             }
             if is_quiet {
                 polls.left -= QUIET;
                 return;
             }
         }
-        self.kernel.yield_now();
+        self.platform.yield_now();
     }
 
     /// Rule 2: returns true if a yield had no effect, because another domain still has more urgent work than all that
     /// is here now. There may be more urgent work here than before: other tasks of this domain have run.
     fn is_less_urgent(&self) -> bool {
         let here = self.summary.of(self.id);
-        here.is_some_and(|here| self.summary.any(self.elsewhere[here.index()]))
+        here.is_some_and(|here| self.summary.any(self.higher_priority_others[here.index()]))
     }
 
     /// Returns how to park, after it has set its bit and has looked, at the clock, too.
-    fn will_wait(&'static self) -> Waits {
-        let attendant = self.books.with(self.kernel, |books| {
-            if !self.leaves_it_to_the_tick() {
-                books.trims(self.kernel, &self.directory);
+    fn park_limits(&'static self) -> Waits {
+        let poll_hook = self.registry.with(self.platform, |registry| {
+            if !self.defer_to_tick() {
+                registry.trim(self.platform, &self.directory);
             }
-            books.attendant
+            registry.poll_hook
         });
-        let attended = attendant.and_then(|attendant| attendant.until());
-        let until = attended
+        let hook_until = poll_hook.and_then(|poll_hook| poll_hook.until());
+        let until = hook_until
             .into_iter()
-            .chain(self.timers.next(self.kernel))
+            .chain(self.timers.next(self.platform))
             .min();
-        Waits { until, attendant }
+        Waits { until, poll_hook }
     }
 
     /// Goes on after a park.
-    fn has_waited(&'static self, number: usize, waits: Waits) {
+    fn resume_after_park(&'static self, number: usize, waits: Waits) {
         self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
-        self.timers.looks_at_clock(self.kernel);
+        self.timers.check_clock(self.platform);
         // It may be another one by now, or none.
-        if waits.attendant.is_some() {
-            self.attends();
+        if waits.poll_hook.is_some() {
+            self.run_poll_hook();
         }
     }
 
-    fn attends(&'static self) {
-        let attendant = self.books.with(self.kernel, |books| books.attendant);
-        if let Some(attendant) = attendant {
-            attendant.attend(self.id);
+    fn run_poll_hook(&'static self) {
+        let poll_hook = self
+            .registry
+            .with(self.platform, |registry| registry.poll_hook);
+        if let Some(poll_hook) = poll_hook {
+            poll_hook.run(self.id);
         }
     }
 
-    fn is_attendant_late(&self) -> bool {
-        let attendant = self.books.with(self.kernel, |books| books.attendant);
-        let until = attendant.and_then(|attendant| attendant.until());
-        until.is_some_and(|until| until <= self.kernel.now())
+    fn is_poll_hook_late(&self) -> bool {
+        let poll_hook = self
+            .registry
+            .with(self.platform, |registry| registry.poll_hook);
+        let until = poll_hook.and_then(|poll_hook| poll_hook.until());
+        until.is_some_and(|until| until <= self.platform.now())
     }
 
     /// Handles the last poll of a coroutine that is out of the queues.
     #[must_use]
-    fn ends(&self, header: &'static Header, polled: Polled) -> Option<Waker> {
+    fn finish_polled(&self, header: &'static Header, polled: Polled) -> Option<Waker> {
         let without = match polled {
             Polled::Pending => unreachable!("it has not ended"),
             Polled::Ready => None,
             Polled::Panicked => Some(Ended::Panicked),
         };
-        self.finishes(header, without)
+        self.finish(header, without)
     }
 
     /// Ends a coroutine that is out of the queues. Returns the awaiter to wake.
     #[inline]
     #[must_use]
-    fn finishes(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
-        self.forgets_one();
+    fn finish(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
+        self.dec_live();
         header.state().finish();
         // SAFETY: WORKER, and its future is dropped, one way or the other.
         let joiner = unsafe { header.ended(without) };
@@ -371,10 +378,10 @@ impl Domain {
     }
 
     /// Serves beside others. Returns how to park, or none if it must ask again how to serve.
-    fn shared(
+    fn run_shared(
         &'static self,
         number: usize,
-        worker: &Polling,
+        worker: &WorkerState,
         polls: &mut Polls,
         epoch: u32,
     ) -> Option<Waits> {
@@ -388,14 +395,14 @@ impl Domain {
                 false => self.inbox.has_more(),
             };
             if has_more {
-                self.takes_in_by_turns();
+                self.drain_inbox_shared();
             }
             let leaves = self.epoch.load(Ordering::Acquire) != epoch;
             let step = self.with_queue(|queue| {
                 if let Some((level, back)) = polled.take() {
-                    queue.stops(level);
+                    queue.uncount_poll(level);
                     if let Some(header) = back {
-                        queue.queues(header);
+                        queue.enqueue(header);
                     }
                 }
                 let level = queue.first();
@@ -408,10 +415,10 @@ impl Domain {
                 } else {
                     let header = queue.head(level);
                     queue.remove(header);
-                    queue.begins(level);
+                    queue.count_poll(level);
                     Step::Polls(header, level)
                 };
-                let stale = self.own[queue.urgency()];
+                let stale = self.higher_priority_self[queue.urgency()];
                 let clears = self.summary.any(stale);
                 if clears {
                     self.summary.clear_all(stale);
@@ -427,11 +434,11 @@ impl Domain {
             // Rule 6.
             let must_look = clears && self.inbox.looks();
             if must_look {
-                self.takes_in_by_turns();
+                self.drain_inbox_shared();
             }
             if !matches!(step, Step::Nothing) {
-                // Rule 5. Coroutines that it has queued since it picked are left behind, too: a worker unparked for it may have
-                // looked before it was queued, and park again.
+                // Rule 5. Coroutines that it has queued since it picked are left behind, too: a worker unparked for it
+                // may have looked before it was queued, and park again.
                 let mut leaves_some = leaves_some || must_look;
                 if is_sleeper {
                     let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
@@ -441,14 +448,14 @@ impl Domain {
                 }
                 // No sooner: it would unpark itself.
                 if leaves_some {
-                    self.unparks_one();
+                    self.unpark_one();
                 }
             }
             match step {
                 Step::Polls(header, level) => {
-                    polled = Some((level, self.polls_shared(header, worker)));
+                    polled = Some((level, self.poll_shared(header, worker)));
                 }
-                Step::GivesWay => self.gives_way(polls),
+                Step::GivesWay => self.give_way(polls),
                 Step::Leaves => return None,
                 // A worker unparked for it may have looked before it was queued, and park again. So this one must
                 // look for it before it parks (rule 5).
@@ -459,34 +466,34 @@ impl Domain {
                 }
                 Step::Nothing => {
                     // A coroutine woken by this comes by the inbox, and then this worker does not park.
-                    self.timers.looks_at_clock(self.kernel);
-                    return Some(self.will_wait());
+                    self.timers.check_clock(self.platform);
+                    return Some(self.park_limits());
                 }
             }
         }
     }
 
     /// Polls a coroutine that is out of the queues, and returns it if it must be queued again.
-    fn polls_shared(
+    fn poll_shared(
         &'static self,
         header: &'static Header,
-        worker: &Polling,
+        worker: &WorkerState,
     ) -> Option<&'static Header> {
-        worker.polls(Some(header));
+        worker.set_current(Some(header));
         if header.state().begin() == Begun::Cancel {
             // SAFETY: WORKER: it has begun, and it is not polled any more.
             unsafe { header.drop_future() };
-            worker.polls(None);
-            if let Some(joiner) = self.finishes(header, Some(Ended::Cancelled)) {
+            worker.set_current(None);
+            if let Some(joiner) = self.finish(header, Some(Ended::Cancelled)) {
                 joiner.wake();
             }
             return None;
         }
         // SAFETY: WORKER: it has begun.
         let polled = unsafe { waker::poll(header) };
-        worker.polls(None);
+        worker.set_current(None);
         if polled != Polled::Pending {
-            if let Some(joiner) = self.ends(header, polled) {
+            if let Some(joiner) = self.finish_polled(header, polled) {
                 joiner.wake();
             }
             return None;
@@ -496,7 +503,7 @@ impl Domain {
     }
 
     /// Queues the coroutines of the inbox, a batch with each token.
-    fn takes_in_by_turns(&'static self) {
+    fn drain_inbox_shared(&'static self) {
         // A worker that keeps the token also drains the inbox. If none does, none will while this one serves.
         if self.with_queue(|_| ()).is_none() {
             return;
@@ -511,29 +518,29 @@ impl Domain {
                 while batch.next().is_some()
                     && let Some(header) = arrived.next()
                 {
-                    queue.queues(header);
+                    queue.enqueue(header);
                 }
                 while moves && batch.next().is_some() {
-                    moves = queue.moves_one();
+                    moves = queue.move_one();
                 }
             });
             assert!(queued.is_some(), "another worker keeps the queue token");
         }
         if calls {
-            self.attends();
+            self.run_poll_hook();
         }
     }
 }
 
 impl QueueToken<'_> {
     /// Moves a listed coroutine to its new level, if it is queued in another one. Returns false if the list is empty.
-    fn moves_one(self) -> bool {
-        self.domain.books.with(self.domain.kernel, |books| {
-            books.next_moved(self.domain.kernel, |header| {
+    fn move_one(self) -> bool {
+        self.domain.registry.with(self.domain.platform, |registry| {
+            registry.take_moved(self.domain.platform, |header| {
                 let (from, to) = (usize::from(header.level.get()), header.effective());
                 if header.level.get() != APART && from != to {
                     self.remove(header);
-                    self.queues(header);
+                    self.enqueue(header);
                 }
             })
         })
@@ -544,7 +551,7 @@ impl QueueToken<'_> {
 impl KeptToken<'_> {
     /// Serves while it is the only worker. Returns how to park, or none if it is no longer the only one.
     #[inline(never)]
-    fn alone(self, number: usize, worker: &Polling, polls: &mut Polls) -> Option<Waits> {
+    fn run_alone(self, number: usize, worker: &WorkerState, polls: &mut Polls) -> Option<Waits> {
         // A copy on this call's stack: a switch counts in it.
         let mut here = *polls;
         let waits = loop {
@@ -552,16 +559,16 @@ impl KeptToken<'_> {
                 if self.domain.inbox.notes().has(Notes::SHARED) {
                     break None;
                 }
-                self.takes_in();
+                self.drain_inbox();
             }
             match self.first() {
                 PRIORITIES => {
-                    let waits = self.idles(number);
+                    let waits = self.idle(number);
                     if waits.is_some() {
                         break waits;
                     }
                 }
-                level => self.runs(worker, &mut here, level),
+                level => self.run_level(worker, &mut here, level),
             }
         };
         *polls = here;
@@ -572,32 +579,32 @@ impl KeptToken<'_> {
     /// do. More urgent coroutines come by the inbox. While that is empty and coroutines yield, there is nothing to
     /// look for: this is the whole of a switch.
     #[inline]
-    fn runs(self, worker: &Polling, polls: &mut Polls, level: usize) {
+    fn run_level(self, worker: &WorkerState, polls: &mut Polls, level: usize) {
         let heeds = polls.heeds[level];
         let mut header = self.head(level);
         loop {
             polls.left -= 1;
             if polls.left == 0 || self.domain.summary.any(heeds) {
-                return self.gives_way_alone(worker, polls);
+                return self.give_way_alone(worker, polls);
             }
-            worker.polls(Some(header));
+            worker.set_current(Some(header));
             if header.state().begin() == Begun::Cancel {
-                return self.cancels_alone(worker, header);
+                return self.finish_cancelled(worker, header);
             }
             // SAFETY: WORKER: it has begun.
             let polled = unsafe { waker::poll(header) };
             if polled == Polled::Pending && header.state().is_woken() {
-                header = self.turn(level, header);
+                header = self.rotate(level, header);
                 if self.domain.inbox.has_any() {
-                    worker.polls(None);
+                    worker.set_current(None);
                     return;
                 }
                 continue;
             }
             match polled {
-                Polled::Pending => self.suspends_alone(worker, header),
-                Polled::Ready => self.ends_alone(worker, header),
-                Polled::Panicked => self.panics_alone(worker, header),
+                Polled::Pending => self.suspend_owned(worker, header),
+                Polled::Ready => self.finish_ready(worker, header),
+                Polled::Panicked => self.finish_panicked(worker, header),
             }
             if self.domain.inbox.has_any() || self.first() != level {
                 return;
@@ -607,74 +614,74 @@ impl KeptToken<'_> {
     }
 
     #[cold]
-    fn idles(self, number: usize) -> Option<Waits> {
-        self.settles();
+    fn idle(self, number: usize) -> Option<Waits> {
+        self.clear_stale_marks();
         match self.some() {
-            0 => self.waits(number),
+            0 => self.prepare_park(number),
             _ => None,
         }
     }
 
     #[cold]
-    fn gives_way_alone(self, worker: &Polling, polls: &mut Polls) {
-        worker.polls(None);
-        self.settles();
-        self.domain.gives_way(polls);
+    fn give_way_alone(self, worker: &WorkerState, polls: &mut Polls) {
+        worker.set_current(None);
+        self.clear_stale_marks();
+        self.domain.give_way(polls);
     }
 
     #[inline(never)]
-    fn ends_alone(self, worker: &Polling, header: &'static Header) {
-        self.leaves_alone(worker, header, None);
+    fn finish_ready(self, worker: &WorkerState, header: &'static Header) {
+        self.finish_owned(worker, header, None);
     }
 
     #[cold]
-    fn panics_alone(self, worker: &Polling, header: &'static Header) {
-        self.leaves_alone(worker, header, Some(Ended::Panicked));
+    fn finish_panicked(self, worker: &WorkerState, header: &'static Header) {
+        self.finish_owned(worker, header, Some(Ended::Panicked));
     }
 
     #[cold]
-    fn cancels_alone(self, worker: &Polling, header: &'static Header) {
+    fn finish_cancelled(self, worker: &WorkerState, header: &'static Header) {
         // SAFETY: WORKER: it has begun, and it is not polled any more.
         unsafe { header.drop_future() };
-        self.leaves_alone(worker, header, Some(Ended::Cancelled));
+        self.finish_owned(worker, header, Some(Ended::Cancelled));
     }
 
     /// Ends a coroutine. Its awaiter is queued before it leaves its level, so that the level does not become empty in
     /// between.
     #[inline(always)]
-    fn leaves_alone(self, worker: &Polling, header: &'static Header, without: Option<Ended>) {
-        worker.polls(None);
-        self.domain.forgets_one();
+    fn finish_owned(self, worker: &WorkerState, header: &'static Header, without: Option<Ended>) {
+        worker.set_current(None);
+        self.domain.dec_live();
         header.state().finish();
         // SAFETY: WORKER, and its future is dropped, one way or the other.
         if let Some(joiner) = unsafe { header.ended(without) } {
-            self.wakes_joiner(joiner);
+            self.wake_joiner(joiner);
         }
         let is_empty = self.remove(header);
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
         if is_empty {
-            self.emptied();
+            self.handle_empty_level();
         }
     }
 
     /// Ends a poll that was pending, without a wake so far.
     #[inline(never)]
-    fn suspends_alone(self, worker: &Polling, header: &'static Header) {
-        worker.polls(None);
+    fn suspend_owned(self, worker: &WorkerState, header: &'static Header) {
+        worker.set_current(None);
         // An idle coroutine belongs to its next waker: it must be out of its level before.
         let level = usize::from(header.level.get());
         let is_empty = self.remove(header);
         match header.state().suspend() {
             Suspended::Queued => drop(self.push(header, level)),
-            Suspended::Idle if is_empty => self.emptied(),
+            Suspended::Idle if is_empty => self.handle_empty_level(),
             Suspended::Idle => {}
         }
     }
 
     /// Queues the awaiter of a coroutine that has ended (rule 4). No coroutine is being polled.
     #[inline(always)]
-    fn wakes_joiner(self, joiner: Waker) {
+    fn wake_joiner(self, joiner: Waker) {
         let joiner = match Ref::of_waker(joiner) {
             Ok(joiner) => joiner,
             Err(joiner) => return joiner.wake(),
@@ -684,52 +691,56 @@ impl KeptToken<'_> {
         }
         if joiner.state().wake() == Woken::MustBeQueued {
             // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
-            self.queues(unsafe { joiner.as_raw().as_ref() });
+            self.enqueue(unsafe { joiner.as_raw().as_ref() });
         }
     }
 
     /// Handles an empty level. A coroutine in the inbox may belong there.
     #[inline(never)]
-    fn emptied(self) {
+    fn handle_empty_level(self) {
         if self.domain.inbox.has_more() {
-            self.takes_in();
+            self.drain_inbox();
         }
-        self.settles();
+        self.clear_stale_marks();
     }
 
     /// Queues the coroutines of the inbox.
-    fn takes_in(self) {
+    fn drain_inbox(self) {
         let arrived = self.domain.inbox.take();
         let notes = arrived.notes;
         for header in arrived {
-            self.queues(header);
+            self.enqueue(header);
         }
         if notes.has(Notes::MOVES) {
-            while self.moves_one() {}
+            while self.move_one() {}
         }
         if notes.has(Notes::CALL) {
-            self.domain.attends();
+            self.domain.run_poll_hook();
         }
     }
 
     /// Clears marks that are more urgent than anything here (rule 6).
-    fn settles(self) {
-        while self.domain.summary.any(self.domain.own[self.urgency()]) {
+    fn clear_stale_marks(self) {
+        while self
+            .domain
+            .summary
+            .any(self.domain.higher_priority_self[self.urgency()])
+        {
             self.domain
                 .summary
-                .clear_all(self.domain.own[self.urgency()]);
+                .clear_all(self.domain.higher_priority_self[self.urgency()]);
             if !self.domain.inbox.looks() {
                 break;
             }
-            self.takes_in();
+            self.drain_inbox();
         }
     }
 
     /// Rule 5, alone: returns how to park, or none if there is something to do after all.
-    fn waits(self, number: usize) -> Option<Waits> {
+    fn prepare_park(self, number: usize) -> Option<Waits> {
         self.domain.sleepers.fetch_or(1 << number, Ordering::AcqRel);
         // A coroutine woken by this is queued at once (rule 4), and does not come by the inbox.
-        self.domain.timers.looks_at_clock(self.domain.kernel);
+        self.domain.timers.check_clock(self.domain.platform);
         // The note that it is no longer alone counts as well.
         if self.some() != 0 || self.domain.inbox.looks() || self.domain.inbox.has_any() {
             self.domain
@@ -737,8 +748,8 @@ impl KeptToken<'_> {
                 .fetch_and(!(1 << number), Ordering::AcqRel);
             return None;
         }
-        self.clears_spares();
-        Some(self.domain.will_wait())
+        self.clear_free_list();
+        Some(self.domain.park_limits())
     }
 }
 

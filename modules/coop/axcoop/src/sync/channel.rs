@@ -33,7 +33,7 @@
 //! }
 //!
 //! PROGRAM.open()?;
-//! PROGRAM.alloc_cpu(1)?;
+//! PROGRAM.set_workers(1)?;
 //! let (sender, receiver) = channel::bounded(8);
 //! let sum = PROGRAM.spawn(consumer(receiver), Priority::new(1));
 //! PROGRAM.spawn(producer(sender), Priority::new(0));
@@ -59,7 +59,7 @@ use pin_project_lite::pin_project;
 
 use crate::domain;
 use crate::lock::Lock;
-use crate::sync::gate::{Gate, Later, Side, Wait, change, locked};
+use crate::sync::resource::{Later, Resource, Side, Wait, change, locked};
 use crate::sync::waiters::{self, NoTicket, Tickets};
 
 /// Makes a channel with room for this many messages.
@@ -119,7 +119,7 @@ impl<T> State<T> {
     }
 }
 
-impl<T> Gate for State<T> {
+impl<T> Resource for State<T> {
     fn settle(&mut self) -> Later {
         let mut later = Later::default();
         later.wakes[0] = self.room.grants().and_then(|node| node.waker.take());
@@ -134,7 +134,7 @@ struct Room<T>(PhantomData<T>);
 struct Filled<T>(PhantomData<T>);
 
 impl<T> Side for Room<T> {
-    type Gate = State<T>;
+    type Resource = State<T>;
 
     fn tickets(state: &mut State<T>) -> &mut Tickets {
         &mut state.room
@@ -142,7 +142,7 @@ impl<T> Side for Room<T> {
 }
 
 impl<T> Side for Filled<T> {
-    type Gate = State<T>;
+    type Resource = State<T>;
 
     fn tickets(state: &mut State<T>) -> &mut Tickets {
         &mut state.filled

@@ -10,7 +10,7 @@ use crate::error::Ended;
 use crate::run::budget;
 use crate::sync::loan;
 use crate::task::block::APART;
-use crate::task::cid::Cid;
+use crate::task::id::CoroutineId;
 use crate::task::waker::{self, Ref};
 
 /// The output of a coroutine. If the handle is dropped, the coroutine goes on.
@@ -21,7 +21,7 @@ use crate::task::waker::{self, Ref};
 #[must_use = "a coroutine runs by itself; `drop` says that nobody wants its output"]
 pub struct JoinHandle<T> {
     header: Ref,
-    cid: Cid,
+    cid: CoroutineId,
     /// The level that it has lent, or [`APART`].
     lent: u8,
     has_output: bool,
@@ -29,7 +29,7 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(header: Ref, cid: Cid) -> Self {
+    pub(crate) fn new(header: Ref, cid: CoroutineId) -> Self {
         Self {
             header,
             cid,
@@ -40,7 +40,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Returns the name of the coroutine.
-    pub fn cid(&self) -> Cid {
+    pub fn cid(&self) -> CoroutineId {
         self.cid
     }
 
@@ -64,8 +64,8 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> Result<T, Ended> {
         assert_may_block("join", "the handle");
         let mut output = None;
-        (self.header.domain().kernel()).block_on(pin!(async { output = Some(self.await) }));
-        output.expect("the kernel waits until the future is done")
+        (self.header.domain().platform()).block_on(pin!(async { output = Some(self.await) }));
+        output.expect("the platform waits until the future is done")
     }
 
     #[inline]
@@ -126,7 +126,7 @@ impl<T> Future for JoinHandle<T> {
         self.lends(APART);
         self.has_output = false;
         // SAFETY: the output is a `T`, is written, and belongs to this handle.
-        Poll::Ready(how.map(|()| unsafe { self.header.takes_output() }))
+        Poll::Ready(how.map(|()| unsafe { self.header.take_output() }))
     }
 }
 
@@ -136,7 +136,7 @@ impl<T> Drop for JoinHandle<T> {
         self.lends(APART);
         if self.has_output {
             // SAFETY: this is the handle, and it is not used any more.
-            unsafe { self.header.detaches() };
+            unsafe { self.header.detach() };
         }
     }
 }

@@ -15,7 +15,7 @@ use axcoop_summary::{PRIORITIES, Priority};
 use crate::domain;
 use crate::error::Stale;
 use crate::task::block::{APART, Header};
-use crate::task::cid::Cid;
+use crate::task::id::CoroutineId;
 use crate::task::named;
 use crate::task::waker::{self, Ref};
 
@@ -30,7 +30,7 @@ pub struct Loan {
 ///
 /// # Errors
 /// [`Stale`] if the coroutine has ended.
-pub fn lend(cid: Cid, priority: Priority) -> Result<Loan, Stale> {
+pub fn lend(cid: CoroutineId, priority: Priority) -> Result<Loan, Stale> {
     let to = named::find(cid)?;
     let level = changes(&to, APART, priority.index() as u8);
     Ok(Loan { to, level })
@@ -56,7 +56,7 @@ impl Drop for Loan {
 
 /// Lends level `to` instead of `from`, where [`APART`] is no loan. Returns the level that is lent now.
 pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
-    let (lent, moves) = notes_change(header, from, to);
+    let (lent, moves) = record_change(header, from, to);
     if moves {
         waker::domain_of(header).moves(header);
     }
@@ -66,13 +66,13 @@ pub(crate) fn changes(header: &Header, from: u8, to: u8) -> u8 {
 /// Does what [`changes`] does, for a caller with a lock that wakes nothing before it lets go. Also returns whether
 /// [`Domain::moves`](crate::Domain) must be called then.
 #[must_use]
-pub(crate) fn notes_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
+pub(crate) fn record_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     if from == to {
         return (from, false);
     }
     let mut lent = APART;
-    let moves = waker::domain_of(header).notes_change(header, |header| {
-        // SAFETY: BOOKS: called with the lock.
+    let moves = waker::domain_of(header).record_change(header, |header| {
+        // SAFETY: REGISTRY: called with the lock.
         unsafe {
             header.change(|of| {
                 if usize::from(to) < PRIORITIES && of.lend(to.into()) {

@@ -2,12 +2,12 @@
 
 #[cfg(not(loom))]
 pub mod channel;
-#[cfg(not(loom))]
-pub(crate) mod gate;
 pub(crate) mod join;
 pub(crate) mod loan;
 #[cfg(not(loom))]
 pub(crate) mod mutex;
+#[cfg(not(loom))]
+pub(crate) mod resource;
 #[cfg(not(loom))]
 pub(crate) mod semaphore;
 #[cfg(not(loom))]

@@ -1,8 +1,8 @@
 //! A lock that a coroutine may hold while it awaits something.
 //!
-//! 1. One holder at a time has the value. Waiters are served in the order of [`waiters`](crate::sync::waiters): the most
-//!    urgent first, and in order of arrival within a priority. The lock passes directly to the next waiter, so it is
-//!    not overtaken. If that waiter has gone, the lock passes on.
+//! 1. One holder at a time has the value. Waiters are served in the order of [`waiters`](crate::sync::waiters): the
+//!    most urgent first, and in order of arrival within a priority. The lock passes directly to the next waiter, so it
+//!    is not overtaken. If that waiter has gone, the lock passes on.
 //! 2. INHERITANCE: while there are waiters, the holder is lent the priority of the most urgent one
 //!    ([`loan`](crate::sync::loan)). So a coroutine of a priority in between delays the urgent one no longer than the
 //!    holder has the lock.
@@ -27,8 +27,8 @@ use pin_project_lite::pin_project;
 
 use crate::domain;
 use crate::lock::Lock;
-use crate::sync::gate::{Gate, Later, Side, Wait, change};
 use crate::sync::loan;
+use crate::sync::resource::{Later, Resource, Side, Wait, change};
 use crate::sync::waiters::Tickets;
 use crate::task::block::{APART, Header};
 use crate::task::waker::Ref;
@@ -45,7 +45,7 @@ use crate::task::waker::Ref;
 /// static TOTAL: Mutex<u64> = Mutex::new(0);
 ///
 /// # PROGRAM.open()?;
-/// # PROGRAM.alloc_cpu(2)?;
+/// # PROGRAM.set_workers(2)?;
 /// async fn add(n: u64) {
 ///     let mut total = TOTAL.lock().await;
 ///     let was = *total;
@@ -97,7 +97,7 @@ impl State {
     }
 }
 
-impl Gate for State {
+impl Resource for State {
     fn settle(&mut self) -> Later {
         let mut later = Later::default();
         if self.tickets.free() != 0 {
@@ -113,7 +113,7 @@ impl Gate for State {
         let is_anothers =
             |loan: &mut (Ref, u8)| holder.is_none_or(|holder| !ptr::eq(holder, &*loan.0));
         if let Some((to, level)) = self.loan.take_if(is_anothers) {
-            let (_, moves) = loan::notes_change(&to, level, APART);
+            let (_, moves) = loan::record_change(&to, level, APART);
             match moves {
                 true => later.moves[0] = Some(to),
                 false => later.drops[0] = Some(to),
@@ -129,7 +129,7 @@ impl Gate for State {
             .map_or(APART, |level| level as u8);
         let lent = self.loan.as_ref().map_or(APART, |&(_, level)| level);
         if wanted != lent {
-            let (now, moves) = loan::notes_change(holder, lent, wanted);
+            let (now, moves) = loan::record_change(holder, lent, wanted);
             if moves {
                 later.moves[1] = Some(Ref::of(holder));
             }
@@ -148,7 +148,7 @@ impl Gate for State {
 enum Holding {}
 
 impl Side for Holding {
-    type Gate = State;
+    type Resource = State;
 
     fn tickets(state: &mut State) -> &mut Tickets {
         &mut state.tickets

@@ -20,7 +20,7 @@ use pin_project_lite::pin_project;
 
 use crate::domain;
 use crate::lock::Lock;
-use crate::sync::gate::{Gate, Later, Side, Wait, change, locked};
+use crate::sync::resource::{Later, Resource, Side, Wait, change, locked};
 use crate::sync::waiters::{self, Tickets};
 
 /// A counting semaphore.
@@ -34,7 +34,7 @@ use crate::sync::waiters::{self, Tickets};
 /// static CAME: Semaphore = Semaphore::new(0);
 ///
 /// # PROGRAM.open()?;
-/// # PROGRAM.alloc_cpu(1)?;
+/// # PROGRAM.set_workers(1)?;
 /// let two = PROGRAM.spawn(async { CAME.acquire_many(2).await.forget() }, Priority::FIRST);
 /// // An interrupt handler may call this.
 /// CAME.release(1);
@@ -48,7 +48,7 @@ pub struct Semaphore(Lock<Permits>);
 /// A state that consists of permits.
 struct Permits(Tickets);
 
-impl Gate for Permits {
+impl Resource for Permits {
     fn settle(&mut self) -> Later {
         let mut later = Later::default();
         later.wakes[0] = self.0.grants().and_then(|node| node.waker.take());
@@ -57,7 +57,7 @@ impl Gate for Permits {
 }
 
 impl Side for Permits {
-    type Gate = Self;
+    type Resource = Self;
 
     fn tickets(permits: &mut Self) -> &mut Tickets {
         &mut permits.0

@@ -13,8 +13,8 @@
 //!    before stay granted.
 //! 6. A thread waits at [`Priority::DEFAULT`].
 //!
-//! WAITERS: all of a node is under the lock of its tickets ([`gate`](crate::sync::gate)). Nothing is allocated: the node is
-//! in the future that waits, which does not move.
+//! WAITERS: all of a node is under the lock of its tickets ([`resource`](crate::sync::resource)). Nothing is allocated:
+//! the node is in the future that waits, which does not move.
 
 use core::cell::Cell;
 use core::marker::PhantomPinned;
@@ -28,7 +28,7 @@ use crate::task::waker::Ref;
 
 /// The state of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum WaitState {
     /// It is in the wait queue.
     Waits,
     /// It has its permits (rule 1).
@@ -50,7 +50,7 @@ pub(crate) struct Node {
     /// The number of permits that it wants.
     wants: Cell<usize>,
     level: Cell<u8>,
-    turn: Cell<Turn>,
+    state: Cell<WaitState>,
     _pinned: PhantomPinned,
 }
 
@@ -63,13 +63,13 @@ impl Node {
             who: Cell::new(None),
             wants: Cell::new(wants),
             level: Cell::new(0),
-            turn: Cell::new(Turn::Apart),
+            state: Cell::new(WaitState::Apart),
             _pinned: PhantomPinned,
         }
     }
 
-    pub(crate) fn turn(&self) -> Turn {
-        self.turn.get()
+    pub(crate) fn state(&self) -> WaitState {
+        self.state.get()
     }
 
     pub(crate) fn level(&self) -> usize {
@@ -157,10 +157,10 @@ impl Tickets {
     /// Queues a waiter as the last of its level.
     ///
     /// # Safety
-    /// The node is neither moved nor dropped until it no longer [waits](Turn::Waits).
+    /// The node is neither moved nor dropped until it no longer [waits](WaitState::Waits).
     pub(crate) unsafe fn wait(&mut self, node: &Node, level: usize) {
-        debug_assert!(node.turn() != Turn::Waits);
-        node.turn.set(Turn::Waits);
+        debug_assert!(node.state() != WaitState::Waits);
+        node.state.set(WaitState::Waits);
         self.puts(node, level);
     }
 
@@ -172,17 +172,17 @@ impl Tickets {
 
     /// Removes a waiter (rule 4).
     pub(crate) fn leaves(&mut self, node: &Node) {
-        match node.turn.replace(Turn::Apart) {
-            Turn::Waits => self.takes(node),
-            Turn::Granted => self.give(node.wants.get()),
-            Turn::Refused | Turn::Apart => {}
+        match node.state.replace(WaitState::Apart) {
+            WaitState::Waits => self.takes(node),
+            WaitState::Granted => self.give(node.wants.get()),
+            WaitState::Refused | WaitState::Apart => {}
         }
     }
 
     /// Ends a wait that has been granted or refused.
     pub(crate) fn settles(&mut self, node: &Node) {
-        debug_assert!(node.turn() != Turn::Waits);
-        node.turn.set(Turn::Apart);
+        debug_assert!(node.state() != WaitState::Waits);
+        node.state.set(WaitState::Apart);
     }
 
     /// Grants the first waiter its permits if there are enough, or refuses one waiter if the tickets are closed. Must
@@ -193,9 +193,9 @@ impl Tickets {
         let node = unsafe { &*self.heads[level] };
         if self.free >= node.wants.get() {
             self.free -= node.wants.get();
-            node.turn.set(Turn::Granted);
+            node.state.set(WaitState::Granted);
         } else if self.is_closed {
-            node.turn.set(Turn::Refused);
+            node.state.set(WaitState::Refused);
         } else {
             return None;
         }
@@ -261,7 +261,7 @@ impl Tickets {
             let mut at = head;
             // SAFETY: as in `grants`.
             while let Some(node) = unsafe { at.as_ref() } {
-                assert_eq!((node.level(), node.turn()), (level, Turn::Waits));
+                assert_eq!((node.level(), node.state()), (level, WaitState::Waits));
                 // SAFETY: as in `grants`.
                 assert!(ptr::eq(unsafe { &*node.next.get() }.prev.get(), node));
                 at = node.next.get();

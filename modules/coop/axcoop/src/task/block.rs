@@ -7,15 +7,16 @@
 //!   ([`State::begin`]). Another worker may poll it next; the state and the queue hand it over.
 //! - QUEUE: `next` belongs to the one caller that must queue the coroutine ([`Woken::MustBeQueued`]), then to the
 //!   inbox. From there on `next`, `prev` and `level` belong to the holder of the domain's queue token.
-//! - BOOKS: `base`, `lent` and writes of `effective` need the lock of the domain's books. Reads of the priorities
+//! - REGISTRY: `base`, `lent` and writes of `effective` need the lock of the domain's registry. Reads of the priorities
 //!   need no lock: each is a byte.
 //! - JOIN: the output, and the slot of the joiner's waker; see below.
 //! - REFERENCES: a coroutine exists while it is referred to by the domain (until it has ended), its join handle, a
-//!   waker or a loan ([`Ref`](crate::task::waker::Ref)). The last reference finds the body and the joiner's slot empty. It
-//!   frees memory and does nothing else, so it may be dropped in an interrupt.
-//! - SPARE: a block without references may be kept for another coroutine ([`Spares`](crate::task::spares)). It keeps its
-//!   slot, `state` and `refs`. These two are only changed atomically, because a lookup of a name may read the `refs`
-//!   of a block that another coroutine has by now (NAMES in [`books`](crate::task::books)). All else is written anew.
+//!   waker or a loan ([`Ref`](crate::task::waker::Ref)). The last reference finds the body and the joiner's slot empty.
+//!   It frees memory and does nothing else, so it may be dropped in an interrupt.
+//! - SPARE: a block without references may be kept for another coroutine ([`FreeList`](crate::task::free_list)). It
+//!   keeps its slot, `state` and `refs`. These two are only changed atomically, because a lookup of a name may read the
+//!   `refs` of a block that another coroutine has by now (NAMES in [`registry`](crate::task::registry)). All else is
+//!   written anew.
 //!
 //! # JOIN
 //!
@@ -44,7 +45,7 @@ use axcoop_summary::Priority;
 use crate::atomics::{AtomicU32, Ordering};
 use crate::error::Ended;
 use crate::state::State;
-use crate::task::cid::Place;
+use crate::task::id::SlotIndex;
 use crate::task::lent::Lent;
 use crate::task::panics;
 
@@ -71,15 +72,15 @@ pub(crate) const APART: u8 = u8::MAX;
 pub(crate) struct Header {
     state: State,
     refs: AtomicU32,
-    does: Cell<&'static Does>,
+    vtable: Cell<&'static Vtable>,
     /// QUEUE.
     pub(crate) next: Cell<*const Header>,
     pub(crate) prev: Cell<*const Header>,
     /// JOIN: the slot.
     joiner: Cell<MaybeUninit<Waker>>,
-    /// BOOKS.
+    /// REGISTRY.
     lent: Cell<Lent>,
-    place: Place,
+    place: SlotIndex,
     base: AtomicU8,
     effective: AtomicU8,
     /// The rest of the budget of the current poll ([`budget`](crate::run::budget)). Only the worker that polls uses
@@ -93,7 +94,7 @@ pub(crate) struct Header {
 const _: () = assert!(size_of::<Header>() <= 64 || size_of::<AtomicU32>() > 4);
 
 /// The operations that depend on the type of the future.
-pub(crate) struct Does {
+pub(crate) struct Vtable {
     /// The layout of the block.
     pub(crate) layout: Layout,
     /// The class of the block's size and alignment, or [`NOT_KEPT`].
@@ -121,7 +122,7 @@ const GRAIN: usize = 32;
 const HEAD: usize = 16;
 /// The number of size classes of which blocks are kept.
 pub(crate) const SIZES: usize = 16;
-/// [`Does::size`] of a block that is not kept.
+/// [`Vtable::size`] of a block that is not kept.
 pub(crate) const NOT_KEPT: u8 = SIZES as u8;
 
 /// Returns the layout of the blocks of a size class.
@@ -154,7 +155,7 @@ union Body<F: Future> {
 }
 
 impl<F: Future> Block<F> {
-    const DOES: Does = Does {
+    const VTABLE: Vtable = Vtable {
         layout: Self::layout(),
         size: kept_size(Self::layout()),
         body: offset_of!(Self, body),
@@ -176,7 +177,7 @@ impl<F: Future> Block<F> {
 
     /// Returns the body of the block with this head.
     fn body(header: NonNull<Header>) -> *mut Body<F> {
-        // SAFETY: the head is that of a `Block<F>`, as its `does` says.
+        // SAFETY: the head is that of a `Block<F>`, as its `vtable` says.
         let body = unsafe { header.byte_add(offset_of!(Self, body)) };
         body.as_ptr().cast()
     }
@@ -234,18 +235,18 @@ impl<F: Future> Block<F> {
 }
 
 /// Returns the operations for coroutines of this future.
-pub(crate) const fn does<F: Future>() -> &'static Does {
-    const { &Block::<F>::DOES }
+pub(crate) const fn vtable<F: Future>() -> &'static Vtable {
+    const { &Block::<F>::VTABLE }
 }
 
 /// Makes a spare block (SPARE) in memory.
 ///
 /// # Safety
-/// `memory` has the layout of `does`, and belongs to the caller.
+/// `memory` has the layout of `vtable`, and belongs to the caller.
 pub(crate) unsafe fn make(
     memory: NonNull<u8>,
-    does: &'static Does,
-    place: Place,
+    vtable: &'static Vtable,
+    place: SlotIndex,
 ) -> NonNull<Header> {
     let header: NonNull<Header> = memory.cast();
     // SAFETY: as promised.
@@ -253,7 +254,7 @@ pub(crate) unsafe fn make(
         header.write(Header {
             state: State::queued(),
             refs: AtomicU32::new(0),
-            does: Cell::new(does),
+            vtable: Cell::new(vtable),
             next: Cell::new(ptr::null()),
             prev: Cell::new(ptr::null()),
             joiner: Cell::new(MaybeUninit::uninit()),
@@ -282,18 +283,18 @@ pub(crate) unsafe fn unmake(header: NonNull<Header>) -> NonNull<u8> {
 /// Makes a coroutine in a spare block, with two references: those of the domain and of the handle.
 ///
 /// # Safety
-/// The block belongs to the caller, and has the size class of `does::<F>()`.
+/// The block belongs to the caller, and has the size class of `vtable::<F>()`.
 #[inline]
 pub(crate) unsafe fn begin<F: Future>(header: NonNull<Header>, future: F, priority: Priority) {
     // SAFETY: as promised: what is not atomic is the caller's, and there is room for it.
     unsafe {
         let this = header.as_ref();
-        this.does.set(does::<F>());
+        this.vtable.set(vtable::<F>());
         this.lent.set(Lent::only(priority));
         this.base.store(priority.index() as u8, Ordering::Relaxed);
         (this.effective).store(priority.index() as u8, Ordering::Relaxed);
         debug_assert!(this.level.get() == APART);
-        this.state.queues();
+        this.state.mark_queued();
         (*Block::<F>::body(header)).future = ManuallyDrop::new(future);
         // A lookup that takes a reference sees all of this (NAMES).
         this.refs.store(2, Ordering::Release);
@@ -307,13 +308,13 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> SlotIndex {
         self.place
     }
 
     #[inline]
-    pub(crate) fn does(&self) -> &'static Does {
-        self.does.get()
+    pub(crate) fn vtable(&self) -> &'static Vtable {
+        self.vtable.get()
     }
 
     /// REFERENCES: takes one more, for a caller that has or borrows one.
@@ -327,7 +328,7 @@ impl Header {
     /// REFERENCES: drops one, and returns true if it was the last.
     #[inline]
     #[must_use]
-    pub(crate) fn unrefers(&self) -> bool {
+    pub(crate) fn drop_ref(&self) -> bool {
         let was = self.refs.fetch_sub(1, Ordering::AcqRel);
         debug_assert!(was & COUNT != 0);
         was & COUNT == 1
@@ -338,7 +339,7 @@ impl Header {
     /// # Safety
     /// The block exists, spare or not.
     #[must_use]
-    pub(crate) unsafe fn refers_if_any(header: NonNull<Self>) -> bool {
+    pub(crate) unsafe fn try_add_ref(header: NonNull<Self>) -> bool {
         // SAFETY: as promised; only `refs` is read (SPARE).
         let refs = unsafe { &(*header.as_ptr()).refs };
         let mut was = refs.load(Ordering::Relaxed);
@@ -367,7 +368,7 @@ impl Header {
     /// Changes the parts of its priority, and returns true if the effective one has changed.
     ///
     /// # Safety
-    /// BOOKS: the caller holds the lock.
+    /// REGISTRY: the caller holds the lock.
     pub(crate) unsafe fn change(&self, change: impl FnOnce(&mut Lent)) -> bool {
         let mut lent = self.lent.get();
         change(&mut lent);
@@ -379,12 +380,12 @@ impl Header {
     /// Sets its own priority, and returns true if the effective one has changed.
     ///
     /// # Safety
-    /// BOOKS: the caller holds the lock.
+    /// REGISTRY: the caller holds the lock.
     pub(crate) unsafe fn set_base(&self, priority: Priority) -> bool {
         let was = self.base() as u8;
         self.base.store(priority.index() as u8, Ordering::Relaxed);
         // SAFETY: as promised.
-        unsafe { self.change(|lent| lent.moves_base(was.into(), priority.index())) }
+        unsafe { self.change(|lent| lent.move_base(was.into(), priority.index())) }
     }
 
     /// Returns what is left of the budget of its poll.
@@ -396,7 +397,7 @@ impl Header {
     /// Takes one from the budget. Returns false if nothing is left.
     #[inline]
     #[must_use]
-    pub(crate) fn spends(&self) -> bool {
+    pub(crate) fn spend(&self) -> bool {
         let left = self.budget().checked_sub(1);
         if let Some(left) = left {
             self.budget.store(left, Ordering::Relaxed);
@@ -410,14 +411,14 @@ impl Header {
     pub(crate) unsafe fn poll(&self, context: &mut Context<'_>) -> Polled {
         self.budget.store(POLL_BUDGET, Ordering::Relaxed);
         // SAFETY: as promised.
-        unsafe { (self.does.get().poll)(NonNull::from(self), context) }
+        unsafe { (self.vtable.get().poll)(NonNull::from(self), context) }
     }
 
     /// # Safety
     /// WORKER, and it has a future, which is dropped.
     pub(crate) unsafe fn drop_future(&self) {
         // SAFETY: as promised.
-        unsafe { (self.does.get().drop_future)(NonNull::from(self)) }
+        unsafe { (self.vtable.get().drop_future)(NonNull::from(self)) }
     }
 
     /// JOIN: marks it as ended, with the output or `without` one. Returns the waker to wake once the coroutine is not
@@ -441,7 +442,7 @@ impl Header {
         });
         if was & DETACHED != 0 && without.is_none() {
             // SAFETY: JOIN: no handle will take it.
-            unsafe { (self.does.get().drop_output)(NonNull::from(self)) };
+            unsafe { (self.vtable.get().drop_output)(NonNull::from(self)) };
         }
         joiner
     }
@@ -499,8 +500,8 @@ impl Header {
     /// # Safety
     /// The coroutine has ended with an output of type `T`, which belongs to the caller. It is not touched afterwards.
     #[inline]
-    pub(crate) unsafe fn takes_output<T>(&self) -> T {
-        let of = self.does.get().body;
+    pub(crate) unsafe fn take_output<T>(&self) -> T {
+        let of = self.vtable.get().body;
         // SAFETY: as promised.
         unsafe { NonNull::from(self).byte_add(of).cast::<T>().read() }
     }
@@ -510,7 +511,7 @@ impl Header {
     /// # Safety
     /// Called by the handle alone, as its last call.
     #[inline(never)]
-    pub(crate) unsafe fn detaches(&self) {
+    pub(crate) unsafe fn detach(&self) {
         let mut refs = self.refs.load(Ordering::Acquire);
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
@@ -522,7 +523,7 @@ impl Header {
         let refs = self.refs.fetch_add(DETACHED, Ordering::AcqRel);
         if Self::ending(refs) == Some(Ok(())) {
             // SAFETY: JOIN: the output is written, and belongs to the handle.
-            unsafe { (self.does.get().drop_output)(NonNull::from(self)) };
+            unsafe { (self.vtable.get().drop_output)(NonNull::from(self)) };
         }
     }
 }

@@ -40,7 +40,7 @@ impl Lent {
     }
 
     /// Changes the base.
-    pub(crate) fn moves_base(&mut self, from: usize, to: usize) {
+    pub(crate) fn move_base(&mut self, from: usize, to: usize) {
         self.returns(from);
         self.counts += 1 << (BITS * to);
     }

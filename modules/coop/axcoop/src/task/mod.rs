@@ -1,12 +1,12 @@
 //! A coroutine: its memory, its priority, its names, and the references to it.
 
 pub(crate) mod block;
-pub(crate) mod books;
-pub(crate) mod cid;
+pub(crate) mod free_list;
+pub(crate) mod id;
 pub(crate) mod lent;
 pub(crate) mod named;
 pub(crate) mod panics;
-pub(crate) mod spares;
+pub(crate) mod registry;
 mod spawn;
 pub(crate) mod table;
 pub(crate) mod waker;

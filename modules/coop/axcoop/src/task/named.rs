@@ -4,14 +4,16 @@ use axcoop_summary::Priority;
 
 use crate::domain::{self, Domain};
 use crate::error::Stale;
-use crate::task::books::Books;
-use crate::task::cid::Cid;
+use crate::task::id::CoroutineId;
+use crate::task::registry::Registry;
 use crate::task::waker::{self, Ref};
 
 /// Returns the coroutine of this name.
-fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
+fn found(cid: CoroutineId) -> Result<(&'static Domain, Ref), Stale> {
     let domain = domain::maybe_open(cid.place.domain()).ok_or(Stale(cid))?;
-    let found = domain.books.with(domain.kernel, |books| books.finds(cid));
+    let found = domain
+        .registry
+        .with(domain.platform, |registry| registry.finds(cid));
     let found = found.ok_or(Stale(cid))?;
     // SAFETY: it was counted for it.
     let header = unsafe { Ref::from_raw(found.header) };
@@ -22,17 +24,17 @@ fn found(cid: Cid) -> Result<(&'static Domain, Ref), Stale> {
 }
 
 /// Returns the coroutine of this name, for a [`Loan`](crate::Loan).
-pub(crate) fn find(cid: Cid) -> Result<Ref, Stale> {
+pub(crate) fn find(cid: CoroutineId) -> Result<Ref, Stale> {
     found(cid).map(|(_, header)| header)
 }
 
 /// Returns the calling coroutine, or none outside a coroutine. In an interrupt handler it is that of the worker that
 /// was interrupted.
-pub fn current() -> Option<Cid> {
+pub fn current() -> Option<CoroutineId> {
     let header = domain::current_header()?;
     let domain = waker::domain_of(header);
-    let name = |books: &mut Books| books.names(header);
-    Some(domain.books.with(domain.kernel, name))
+    let name = |registry: &mut Registry| registry.names(header);
+    Some(domain.registry.with(domain.platform, name))
 }
 
 /// Returns the effective priority of the calling coroutine, for work done on its behalf.
@@ -44,7 +46,7 @@ pub fn current_priority() -> Option<Priority> {
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
-pub fn wake(cid: Cid) -> Result<(), Stale> {
+pub fn wake(cid: CoroutineId) -> Result<(), Stale> {
     found(cid).map(|(_, header)| header.wake())
 }
 
@@ -53,7 +55,7 @@ pub fn wake(cid: Cid) -> Result<(), Stale> {
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
-pub fn cancel(cid: Cid) -> Result<(), Stale> {
+pub fn cancel(cid: CoroutineId) -> Result<(), Stale> {
     found(cid).map(|(_, header)| header.cancel())
 }
 
@@ -61,9 +63,9 @@ pub fn cancel(cid: Cid) -> Result<(), Stale> {
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
-pub fn set_priority(cid: Cid, priority: Priority) -> Result<(), Stale> {
+pub fn set_priority(cid: CoroutineId, priority: Priority) -> Result<(), Stale> {
     let (domain, header) = found(cid)?;
-    // SAFETY: BOOKS: called with the lock.
+    // SAFETY: REGISTRY: called with the lock.
     domain.changes(&header, |header| unsafe { header.set_base(priority) });
     Ok(())
 }
@@ -72,6 +74,6 @@ pub fn set_priority(cid: Cid, priority: Priority) -> Result<(), Stale> {
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
-pub fn priority(cid: Cid) -> Result<Priority, Stale> {
+pub fn priority(cid: CoroutineId) -> Result<Priority, Stale> {
     found(cid).map(|(_, header)| Priority::new(header.effective()))
 }

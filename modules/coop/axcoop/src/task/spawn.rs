@@ -46,20 +46,20 @@ impl Domain {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        if let Some(alone) = self.alone_here()
-            && let Some(spare) = alone.takes_spare(block::does::<F>().size)
+        if let Some(alone) = self.local_queue()
+            && let Some(spare) = alone.take_spare(block::vtable::<F>().size)
         {
             let handle = self.begins(&spare, future, priority);
             // SAFETY: the handle refers to it.
-            alone.arrives(unsafe { spare.header.as_ref() }, priority.index());
+            alone.enqueue(unsafe { spare.header.as_ref() }, priority.index());
             return Ok(handle);
         }
-        self.try_spawn_by_books(future, priority)
+        self.try_spawn_locked(future, priority)
     }
 
-    /// Spawns with a block of the books.
+    /// Spawns with a block of the registry.
     #[inline(never)]
-    fn try_spawn_by_books<F>(
+    fn try_spawn_locked<F>(
         &'static self,
         future: F,
         priority: Priority,
@@ -68,10 +68,10 @@ impl Domain {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let spare = self.admits(block::does::<F>())?;
+        let spare = self.take_block(block::vtable::<F>())?;
         let handle = self.begins(&spare, future, priority);
         // SAFETY: the handle refers to it.
-        self.arrives(unsafe { spare.header.as_ref() });
+        self.enqueue(unsafe { spare.header.as_ref() });
         Ok(handle)
     }
 
@@ -83,7 +83,7 @@ impl Domain {
         future: F,
         priority: Priority,
     ) -> JoinHandle<F::Output> {
-        self.counts_one();
+        self.inc_live();
         // SAFETY: it has this size class, and belongs to this call.
         unsafe { block::begin(spare.header, future, priority) };
         // SAFETY: there is a reference for it.

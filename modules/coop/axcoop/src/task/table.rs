@@ -1,11 +1,11 @@
-//! The table of coroutines: a slot of 16 bytes for each, by which a [`Cid`](crate::Cid) is looked up.
+//! The table of coroutines: a slot of 16 bytes for each, by which a [`CoroutineId`](crate::CoroutineId) is looked up.
 //!
-//! 1. A slot that is used again has another generation, so a stale `Cid` finds nothing. The owner of the slot sets
-//!    the generation, which needs no lock: NAMES in [`books`](crate::task::books).
+//! 1. A slot that is used again has another generation, so a stale `CoroutineId` finds nothing. The owner of the slot
+//!    sets the generation, which needs no lock: NAMES in [`registry`](crate::task::registry).
 //! 2. A slot whose generations are used up is not used again.
 //! 3. Slots come in chunks of 256, which are allocated as needed and freed when they are empty. One empty chunk is
-//!    kept in reserve (KEEP in [`spares`](crate::task::spares)). A chunk that is allocated again begins with later
-//!    generations than it had, so rule 1 holds. The list of chunks is freed when there is no chunk; the next list
+//!    kept in reserve (KEEP in [`free_list`](crate::task::free_list)). A chunk that is allocated again begins with
+//!    later generations than it had, so rule 1 holds. The list of chunks is freed when there is no chunk; the next list
 //!    begins with later generations than all of them.
 //! 4. Taking and freeing a slot takes constant time, except for allocating a chunk and doubling the list.
 
@@ -14,8 +14,8 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::run::kernel::Kernel;
-use crate::task::cid::MAX_COROUTINES;
+use crate::run::platform::Platform;
+use crate::task::id::MAX_COROUTINES;
 
 const SLOTS: usize = 256;
 const CHUNKS: usize = MAX_COROUTINES / SLOTS;
@@ -27,7 +27,7 @@ pub(crate) const UNLISTED: u32 = NONE;
 /// [`Slot::link`] of the last coroutine in a list.
 pub(crate) const END: u32 = NONE - 1;
 
-/// All except the generation is under the lock of the domain's books. A slot does not move while it is taken.
+/// All except the generation is under the lock of the domain's registry. A slot does not move while it is taken.
 pub(crate) struct Slot {
     /// The block of the slot: null if the slot is free, or if its block has gone while it was listed.
     pub(crate) block: Cell<*const ()>,
@@ -100,8 +100,8 @@ impl Directory {
     }
 
     /// Replaces the list by one with this many entries.
-    fn grows(&self, kernel: &dyn Kernel, from: usize, to: usize) -> Result<(), NoSlot> {
-        let chunks: *mut AtomicPtr<Slot> = memory(kernel, to + 1)?;
+    fn grows(&self, platform: &dyn Platform, from: usize, to: usize) -> Result<(), NoSlot> {
+        let chunks: *mut AtomicPtr<Slot> = memory(platform, to + 1)?;
         let old = self.chunks.load(Ordering::Relaxed);
         for number in 0..to {
             let slots = match number < from {
@@ -119,13 +119,13 @@ impl Directory {
     }
 
     /// Frees all lists, the last of which has this many entries. No coroutine is left.
-    fn clears(&self, kernel: &dyn Kernel, mut capacity: usize) {
+    fn clears(&self, platform: &dyn Platform, mut capacity: usize) {
         let mut chunks = self.chunks.swap(ptr::null_mut(), Ordering::Relaxed);
         while !chunks.is_null() {
             // SAFETY: it comes from `grows`: behind the entries there is the list before.
             let old = unsafe { &*chunks.add(capacity) }.load(Ordering::Relaxed);
             // SAFETY: it comes from `grows`.
-            unsafe { kernel.dealloc(chunks.cast(), layout::<AtomicPtr<Slot>>(capacity + 1)) };
+            unsafe { platform.dealloc(chunks.cast(), layout::<AtomicPtr<Slot>>(capacity + 1)) };
             (chunks, capacity) = (old.cast(), before(capacity));
         }
     }
@@ -214,11 +214,11 @@ impl Table {
     /// Takes a slot, in which the caller stores its block, and returns its index.
     pub(crate) fn take(
         &mut self,
-        kernel: &dyn Kernel,
+        platform: &dyn Platform,
         directory: &Directory,
     ) -> Result<u32, NoSlot> {
         if self.open == NONE {
-            self.opens(kernel, directory)?;
+            self.opens(platform, directory)?;
         }
         let number = self.open;
         let chunk = self.chunk(number);
@@ -235,7 +235,7 @@ impl Table {
         Ok(number * SLOTS as u32 + at)
     }
 
-    /// Returns the slot of an index, which may come from any `Cid`, if its chunk is allocated.
+    /// Returns the slot of an index, which may come from any `CoroutineId`, if its chunk is allocated.
     pub(crate) fn slot(&mut self, index: u32) -> Option<&Slot> {
         let number = index / SLOTS as u32;
         if number >= self.made || self.chunk(number).slots.is_null() {
@@ -246,17 +246,17 @@ impl Table {
 
     /// Removes the block of a slot. An unlisted slot is free then; for a listed one, [`free`](Self::free) must be
     /// called when it is taken off the list.
-    pub(crate) fn leaves(&mut self, kernel: &dyn Kernel, index: u32) {
+    pub(crate) fn leaves(&mut self, platform: &dyn Platform, index: u32) {
         let slot = self.slot(index).expect("a block has a slot");
         debug_assert!(!slot.block.get().is_null());
         slot.block.set(ptr::null());
         if slot.link.get() == UNLISTED {
-            self.free(kernel, index);
+            self.free(platform, index);
         }
     }
 
     /// Frees the slot of a block that has gone.
-    pub(crate) fn free(&mut self, kernel: &dyn Kernel, index: u32) {
+    pub(crate) fn free(&mut self, platform: &dyn Platform, index: u32) {
         let number = index / SLOTS as u32;
         self.used -= 1;
         let chunk = self.chunk(number);
@@ -279,27 +279,27 @@ impl Table {
         if is_empty {
             match self.reserve {
                 NONE => self.reserve = number,
-                _ => self.drops(kernel, number),
+                _ => self.drops(platform, number),
             }
         }
     }
 
     /// Frees the reserve, and everything if no coroutine is left.
-    pub(crate) fn trim(&mut self, kernel: &dyn Kernel, directory: &Directory) {
+    pub(crate) fn trim(&mut self, platform: &dyn Platform, directory: &Directory) {
         if self.reserve != NONE {
             let number = core::mem::replace(&mut self.reserve, NONE);
-            self.drops(kernel, number);
+            self.drops(platform, number);
         }
         if self.used == 0 && (0..self.made).all(|number| self.chunk(number).slots.is_null()) {
-            self.clear(kernel, directory);
+            self.clear(platform, directory);
         }
     }
 
     /// Opens one more chunk.
-    fn opens(&mut self, kernel: &dyn Kernel, directory: &Directory) -> Result<(), NoSlot> {
+    fn opens(&mut self, platform: &dyn Platform, directory: &Directory) -> Result<(), NoSlot> {
         if self.absent == NONE {
             if self.made == self.capacity {
-                self.grows(kernel, directory)?;
+                self.grows(platform, directory)?;
             }
             // SAFETY: there is room for it.
             unsafe {
@@ -315,7 +315,7 @@ impl Table {
             self.absent = self.made;
             self.made += 1;
         }
-        let slots: *mut Slot = memory(kernel, SLOTS)?;
+        let slots: *mut Slot = memory(platform, SLOTS)?;
         let number = self.absent;
         let chunk = self.chunk(number);
         for at in 0..SLOTS {
@@ -339,22 +339,22 @@ impl Table {
     }
 
     /// Doubles the room for chunks.
-    fn grows(&mut self, kernel: &dyn Kernel, directory: &Directory) -> Result<(), NoSlot> {
+    fn grows(&mut self, platform: &dyn Platform, directory: &Directory) -> Result<(), NoSlot> {
         let capacity = after(self.capacity as usize);
         if capacity == self.capacity as usize {
             return Err(NoSlot::TooMany);
         }
-        let chunks: *mut Chunk = memory(kernel, capacity)?;
-        if let Err(why) = directory.grows(kernel, self.capacity as usize, capacity) {
+        let chunks: *mut Chunk = memory(platform, capacity)?;
+        if let Err(why) = directory.grows(platform, self.capacity as usize, capacity) {
             // SAFETY: it was allocated just now.
-            unsafe { kernel.dealloc(chunks.cast(), layout::<Chunk>(capacity)) };
+            unsafe { platform.dealloc(chunks.cast(), layout::<Chunk>(capacity)) };
             return Err(why);
         }
         if self.capacity != 0 {
             // SAFETY: both have this many entries at least; the old ones are not used any more.
             unsafe {
                 chunks.copy_from_nonoverlapping(self.chunks, self.made as usize);
-                kernel.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
+                platform.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
             }
         }
         self.chunks = chunks;
@@ -363,7 +363,7 @@ impl Table {
     }
 
     /// Frees an empty chunk. Its generations go on (rule 3).
-    fn drops(&mut self, kernel: &dyn Kernel, number: u32) {
+    fn drops(&mut self, platform: &dyn Platform, number: u32) {
         self.closes(number);
         let absent = self.absent;
         let chunk = self.chunk(number);
@@ -371,7 +371,7 @@ impl Table {
         chunk.next = absent;
         self.absent = number;
         // SAFETY: it comes from `opens`, and is empty.
-        unsafe { kernel.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
+        unsafe { platform.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
     }
 
     /// Links an open chunk.
@@ -415,21 +415,21 @@ impl Table {
     }
 
     /// Frees all memory. Generations go on (rule 3).
-    pub(crate) fn clear(&mut self, kernel: &dyn Kernel, directory: &Directory) {
+    pub(crate) fn clear(&mut self, platform: &dyn Platform, directory: &Directory) {
         assert_eq!(self.used, 0, "somebody is in it");
         let later = self.later();
-        directory.clears(kernel, self.capacity as usize);
+        directory.clears(platform, self.capacity as usize);
         for number in 0..self.made {
             let slots = self.chunk(number).slots;
             if !slots.is_null() {
                 // SAFETY: it comes from `opens`, and is empty.
-                unsafe { kernel.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
+                unsafe { platform.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
             }
         }
         if self.capacity != 0 {
             // SAFETY: it comes from `grows`.
             unsafe {
-                kernel.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
+                platform.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
             }
         }
         *self = Self::new();
@@ -453,8 +453,8 @@ const fn layout<T>(n: usize) -> Layout {
     }
 }
 
-fn memory<T>(kernel: &dyn Kernel, n: usize) -> Result<*mut T, NoSlot> {
-    let memory = kernel.alloc(layout::<T>(n));
+fn memory<T>(platform: &dyn Platform, n: usize) -> Result<*mut T, NoSlot> {
+    let memory = platform.alloc(layout::<T>(n));
     match memory.is_null() {
         true => Err(NoSlot::OutOfMemory(layout::<T>(n).size())),
         false => Ok(memory.cast()),

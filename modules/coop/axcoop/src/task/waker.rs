@@ -68,7 +68,7 @@ impl Ref {
     /// Cancels the coroutine.
     pub(crate) fn cancel(&self) {
         match self.state().cancel() {
-            Woken::MustBeQueued => self.domain().arrives(self),
+            Woken::MustBeQueued => self.domain().enqueue(self),
             Woken::Already => {}
         }
     }
@@ -87,7 +87,7 @@ impl core::ops::Deref for Ref {
 impl Drop for Ref {
     #[inline]
     fn drop(&mut self) {
-        if self.unrefers() {
+        if self.drop_ref() {
             // SAFETY: REFERENCES: that was the last one.
             unsafe { gives_back(self.0) };
         }
@@ -113,7 +113,7 @@ pub(crate) fn domain_of(header: &Header) -> &'static Domain {
 #[inline]
 fn wake(header: &Header) {
     match header.state().wake() {
-        Woken::MustBeQueued => domain_of(header).arrives(header),
+        Woken::MustBeQueued => domain_of(header).enqueue(header),
         Woken::Already => {}
     }
 }

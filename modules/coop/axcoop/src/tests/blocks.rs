@@ -12,12 +12,12 @@ use super::machine::{run, with_domain};
 use crate::task::table::USED_UP;
 use crate::task::waker::Ref;
 use crate::{
-    Cid, Domain, DomainError, Ended, Priority, Stale, cancel, current, lend, priority,
+    CoroutineId, Domain, DomainError, Ended, Priority, Stale, cancel, current, lend, priority,
     set_priority, wake, yield_now,
 };
 
 /// Asserts that no call takes the name for that of a coroutine.
-fn assert_stale(cid: Cid) {
+fn assert_stale(cid: CoroutineId) {
     let stale = Err(Stale(cid));
     assert_eq!(wake(cid), stale);
     assert_eq!(cancel(cid), stale);
@@ -62,7 +62,7 @@ fn name_is_stale_after_the_end() {
     });
 }
 
-/// NAMES in `books`, of coroutines that use one block one after the other.
+/// NAMES in `registry`, of coroutines that use one block one after the other.
 #[test]
 fn name_is_stale_when_its_block_is_used_again() {
     with_domain(|domain, machine| {
@@ -86,7 +86,7 @@ fn name_is_stale_when_its_block_is_used_again() {
     });
 }
 
-/// NAMES in `books`: what a thread that looks a name up may find between two steps, step by step.
+/// NAMES in `registry`: what a thread that looks a name up may find between two steps, step by step.
 #[test]
 fn names_lookup_does_not_mean_a_block_used_again() {
     with_domain(|domain, machine| {
@@ -99,14 +99,18 @@ fn names_lookup_does_not_mean_a_block_used_again() {
             };
             let first = spawn(domain, 1, one(false));
             let name = first.cid();
-            let looks = || domain.books.with(machine, |books| books.looks(name));
+            let looks = || {
+                domain
+                    .registry
+                    .with(machine, |registry| registry.looks(name))
+            };
             let block = looks().expect("step 1: it has the generation");
             let block = AtomicPtr::new(block.as_ptr());
             let refers = || {
                 let block = NonNull::new(block.load(Relaxed)).unwrap();
-                domain.books.with(machine, |books| {
+                domain.registry.with(machine, |registry| {
                     // SAFETY: no block is given back here.
-                    let found = unsafe { books.refers(name, block) }?;
+                    let found = unsafe { registry.refers(name, block) }?;
                     // SAFETY: it was counted for it.
                     Some((unsafe { Ref::from_raw(found.header) }, found.is_meant))
                 })
@@ -240,11 +244,15 @@ fn block_is_kept_only_if_a_worker_will_park_again() {
         let kept_with = |serving: u32, sleepers: u32| {
             let handle = spawn(domain, 4, async {});
             run(domain);
-            domain.books.with(machine, |books| books.serving = serving);
+            domain
+                .registry
+                .with(machine, |registry| registry.serving = serving);
             domain.sleepers.store(sleepers, Relaxed);
             drop(handle);
             let kept = machine.memory.load(Relaxed);
-            domain.books.with(machine, |books| books.serving = 0);
+            domain
+                .registry
+                .with(machine, |registry| registry.serving = 0);
             domain.sleepers.store(0, Relaxed);
             kept
         };
@@ -252,14 +260,14 @@ fn block_is_kept_only_if_a_worker_will_park_again() {
         assert_eq!(kept_with(0b11, 0b11), 0, "both are parked");
         assert_ne!(kept_with(0b11, 0b10), 0, "the first will park");
         // A worker that leaves without having parked frees it.
-        domain.alloc_cpu(1).unwrap();
-        domain.alloc_cpu(0).unwrap();
+        domain.set_workers(1).unwrap();
+        domain.set_workers(0).unwrap();
         domain.serve(0);
         assert_eq!(machine.memory.load(Relaxed), 0);
     });
 }
 
-/// KEEP in `spares`, with a clock that ticks.
+/// KEEP in `free_list`, with a clock that ticks.
 #[test]
 fn kept_block_is_freed_at_the_next_tick() {
     with_domain(|domain, machine| {
@@ -301,7 +309,7 @@ fn coroutine_takes_128_bytes_at_most_beside_its_future() {
     fn overhead<F: Future>(of: impl FnOnce() -> F) -> usize {
         drop(of);
         // The bytes that an allocator with a header of 16 and multiples of 32 takes, and the slot.
-        let block = (crate::task::block::does::<F>().layout.size() + 16).next_multiple_of(32);
+        let block = (crate::task::block::vtable::<F>().layout.size() + 16).next_multiple_of(32);
         block + 16 - size_of::<F>()
     }
     assert!(overhead(|| async {}) <= 128);

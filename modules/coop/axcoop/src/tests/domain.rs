@@ -9,7 +9,7 @@ use std::panic;
 
 use super::fixture::{leaked, output, ran, spawn};
 use super::machine::{run, with_domain};
-use crate::{CpuError, Domain, DomainError, MAX_WORKERS, Priority, SpawnError, sleep};
+use crate::{Domain, DomainError, MAX_WORKERS, Priority, SpawnError, WorkerError, sleep};
 
 #[test]
 fn domain_with_a_coroutine_worker_or_timer_is_in_use() {
@@ -21,7 +21,7 @@ fn domain_with_a_coroutine_worker_or_timer_is_in_use() {
             };
             assert_eq!(domain.close(), Err(why));
         };
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         in_use(0, 1);
         domain.serve(0);
         let handle = spawn(domain, 4, async {});
@@ -40,20 +40,20 @@ fn domain_with_a_coroutine_worker_or_timer_is_in_use() {
 #[test]
 fn numbers_of_workers_are_0_to_32() {
     with_domain(|domain, machine| {
-        assert_eq!(domain.alloc_cpu(33), Err(CpuError::TooMany(33)));
-        let few = CpuError::OutOfMemory {
+        assert_eq!(domain.set_workers(33), Err(WorkerError::TooMany(33)));
+        let few = WorkerError::OutOfMemory {
             wanted: MAX_WORKERS,
             serving: MAX_WORKERS - 1,
         };
-        let wanted = || domain.books.with(machine, |books| books.wanted);
-        assert_eq!(domain.alloc_cpu(MAX_WORKERS), Err(few));
+        let wanted = || domain.registry.with(machine, |registry| registry.wanted);
+        assert_eq!(domain.set_workers(MAX_WORKERS), Err(few));
         // As many as there are, or a worker that is alone would not know that it is.
         assert_eq!(wanted(), MAX_WORKERS - 1);
         // A smaller number that was requested during the failed start is kept.
-        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.alloc_cpu(1).unwrap());
-        assert!(domain.alloc_cpu(MAX_WORKERS).is_err());
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_workers(1).unwrap());
+        assert!(domain.set_workers(MAX_WORKERS).is_err());
         assert_eq!(wanted(), 1);
-        domain.alloc_cpu(0).unwrap();
+        domain.set_workers(0).unwrap();
         (0..MAX_WORKERS - 1).for_each(|number| domain.serve(number));
     });
 }
@@ -67,7 +67,7 @@ fn closed_domain_has_neither_coroutines_nor_workers() {
             let spawned = domain.try_spawn(async {}, Priority::DEFAULT).map(drop);
             assert_eq!(spawned, Err(SpawnError::NotOpen(id)));
             for workers in [0, 1] {
-                assert_eq!(domain.alloc_cpu(workers), Err(CpuError::NotOpen(id)));
+                assert_eq!(domain.set_workers(workers), Err(WorkerError::NotOpen(id)));
             }
         };
         let other: &'static Domain = leaked(Domain::new(id, domain.summary, machine));

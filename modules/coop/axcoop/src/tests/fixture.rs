@@ -83,7 +83,9 @@ where
 
 /// Takes back the request for workers that never begin.
 pub fn forget_workers(domain: &'static Domain) {
-    domain.books.with(domain.kernel, |books| books.serving = 0);
+    domain
+        .registry
+        .with(domain.platform, |registry| registry.serving = 0);
 }
 
 /// A worker that the test runs from one park to the next. It leaves when it is dropped.
@@ -96,7 +98,7 @@ pub struct Worker {
 impl Worker {
     /// Begins as worker `number` of `wanted`. The others do not begin by themselves.
     pub fn of(domain: &'static Domain, wanted: usize, number: usize) -> Self {
-        domain.alloc_cpu(wanted).unwrap();
+        domain.set_workers(wanted).unwrap();
         let server = Server::new(domain.id(), number);
         Self {
             domain,
@@ -120,12 +122,12 @@ impl Drop for Worker {
         if std::thread::panicking() {
             return;
         }
-        self.domain.alloc_cpu(0).unwrap();
+        self.domain.set_workers(0).unwrap();
         assert_eq!(self.run(), Served::Leaves);
         let serving = self
             .domain
-            .books
-            .with(self.domain.kernel, |books| books.serving);
+            .registry
+            .with(self.domain.platform, |registry| registry.serving);
         assert_eq!(serving & 1 << self.number, 0, "the worker still counts");
         forget_workers(self.domain);
     }

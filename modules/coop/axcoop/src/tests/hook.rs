@@ -1,10 +1,10 @@
-//! When a worker calls the domain's [`Attendant`].
+//! When a worker calls the domain's [`PollHook`].
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::fixture::{leaked, output, ran, spawn, yields};
 use super::machine::{run, with_domain};
-use crate::{Attendant, Domain, DomainId, Priority, current, yield_now};
+use crate::{Domain, DomainId, PollHook, Priority, current, yield_now};
 
 /// Counts its calls, and is late from this time on.
 struct Counting {
@@ -12,8 +12,8 @@ struct Counting {
     calls: AtomicUsize,
 }
 
-impl Attendant for Counting {
-    fn attend(&self, _: DomainId) {
+impl PollHook for Counting {
+    fn run(&self, _: DomainId) {
         assert_eq!(current(), None, "a coroutine calls it");
         self.calls.fetch_add(1, Relaxed);
     }
@@ -23,29 +23,29 @@ impl Attendant for Counting {
     }
 }
 
-/// Sets an attendant that is late from this time on, and returns its number of calls.
-fn attended(domain: &'static Domain, until: Option<u64>) -> &'static AtomicUsize {
-    let attendant = leaked(Counting {
+/// Sets a poll hook that is late from this time on, and returns its number of calls.
+fn hook_until(domain: &'static Domain, until: Option<u64>) -> &'static AtomicUsize {
+    let poll_hook = leaked(Counting {
         until,
         calls: AtomicUsize::new(0),
     });
-    domain.set_attendant(Some(attendant));
-    &attendant.calls
+    domain.set_poll_hook(Some(poll_hook));
+    &poll_hook.calls
 }
 
 #[test]
 fn requested_attendant_is_called_between_polls_and_after_each_wait() {
     with_domain(|domain, _| {
-        let calls = attended(domain, None);
+        let calls = hook_until(domain, None);
         let ended = ran(domain, 4, async move {
-            domain.call_attendant();
+            domain.request_poll_hook();
             let before = calls.load(Relaxed);
             yield_now().await;
             calls.load(Relaxed) - before
         });
         assert_eq!(ended, Ok(1));
         assert_eq!(calls.load(Relaxed), 2);
-        domain.set_attendant(None);
+        domain.set_poll_hook(None);
     });
 }
 
@@ -60,12 +60,12 @@ fn busy_worker_calls_the_attendant_only_when_it_is_late() {
             if elsewhere {
                 domain.summary.mark(other, Priority::FIRST);
             }
-            let calls = attended(domain, Some(until));
+            let calls = hook_until(domain, Some(until));
             let handle = spawn(domain, 4, async {
                 yields(800).await;
                 calls.load(Relaxed)
             });
-            domain.alloc_cpu(1).unwrap();
+            domain.set_workers(1).unwrap();
             domain.serve(0);
             let calls = output(handle).unwrap();
             assert!(
@@ -73,7 +73,7 @@ fn busy_worker_calls_the_attendant_only_when_it_is_late() {
                 "{until}, {elsewhere}: {calls}"
             );
             domain.summary.clear(other, Priority::FIRST);
-            domain.set_attendant(None);
+            domain.set_poll_hook(None);
         });
     }
 }
@@ -82,12 +82,12 @@ fn busy_worker_calls_the_attendant_only_when_it_is_late() {
 fn attendant_that_is_gone_is_not_called() {
     with_domain(|domain, machine| {
         // Taken back while the worker waits.
-        let taken_back = attended(domain, Some(0));
-        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_attendant(None));
+        let taken_back = hook_until(domain, Some(0));
+        *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_poll_hook(None));
         run(domain);
         assert_eq!(taken_back.load(Relaxed), 0);
         // The domain was closed.
-        let forgotten = attended(domain, Some(0));
+        let forgotten = hook_until(domain, Some(0));
         domain.close().unwrap();
         domain.open().unwrap();
         run(domain);
@@ -95,14 +95,14 @@ fn attendant_that_is_gone_is_not_called() {
     });
 }
 
-/// A worker that is parked has not asked the new attendant until when.
+/// A worker that is parked has not asked the new poll hook until when.
 #[test]
 fn new_attendant_unparks_a_worker() {
     with_domain(|domain, machine| {
         domain.sleepers.store(1, Relaxed);
-        attended(domain, Some(0));
+        hook_until(domain, Some(0));
         assert_eq!(machine.unparks.load(Relaxed), 1);
         domain.sleepers.store(0, Relaxed);
-        domain.set_attendant(None);
+        domain.set_poll_hook(None);
     });
 }

@@ -14,12 +14,12 @@ fn at_least_253_loans_of_one_priority_count() {
     assert!(!lent.lend(2));
     assert!(lent.lend(3), "another priority has its own count");
     // There is always room for the base.
-    lent.moves_base(7, 2);
+    lent.move_base(7, 2);
     for _ in 0..254 {
         lent.returns(2);
     }
     assert_eq!(lent.most_urgent(), 2);
-    lent.moves_base(2, 7);
+    lent.move_base(2, 7);
     assert_eq!(lent.most_urgent(), 3);
 }
 
@@ -42,7 +42,7 @@ proptest! {
                     }
                 }
                 _ => {
-                    lent.moves_base(base, priority);
+                    lent.move_base(base, priority);
                     base = priority;
                 }
             }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use axcoop_summary::{DomainId, Summary};
 
 use crate::domain::Domain;
-use crate::run::kernel::{Kernel, MAX_WORKERS, NoWorker};
+use crate::run::platform::{MAX_WORKERS, NoWorker, Platform};
 
 std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
@@ -53,7 +53,7 @@ impl Machine {
 }
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
-unsafe impl Kernel for Machine {
+unsafe impl Platform for Machine {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         // The test serves the domain itself.
         if number < MAX_WORKERS - 1 {
@@ -65,7 +65,7 @@ unsafe impl Kernel for Machine {
 
     fn park(&self, domain: DomainId, _: usize, _: Option<u64>) {
         self.happens_meanwhile(domain);
-        Domain::of(domain).unwrap().alloc_cpu(0).unwrap();
+        Domain::of(domain).unwrap().set_workers(0).unwrap();
     }
 
     fn unpark(&self, _: DomainId, number: usize) {
@@ -156,7 +156,7 @@ pub fn with_domain(test: impl FnOnce(&'static Domain, &'static Machine)) {
     struct Fails(&'static Domain);
     impl Drop for Fails {
         fn drop(&mut self) {
-            self.0.abandons();
+            self.0.abandon();
         }
     }
     domain.open().unwrap();
@@ -170,7 +170,7 @@ pub fn with_domain(test: impl FnOnce(&'static Domain, &'static Machine)) {
 
 /// Serves until no coroutine is ready.
 pub fn run(domain: &'static Domain) {
-    domain.alloc_cpu(1).unwrap();
+    domain.set_workers(1).unwrap();
     domain.serve(0);
     assert_eq!(domain.summary.of(domain.id()), None, "a coroutine is ready");
     // SAFETY: no worker serves.

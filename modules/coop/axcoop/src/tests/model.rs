@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::machine::{run, with_domain};
-use crate::{Cid, Loan, Priority, cancel, lend, set_priority, wake};
+use crate::{CoroutineId, Loan, Priority, cancel, lend, set_priority, wake};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -214,7 +214,7 @@ impl Executor {
 /// The state that the coroutines of the executor share.
 #[derive(Default)]
 struct Shared {
-    cids: Vec<Cid>,
+    cids: Vec<CoroutineId>,
     loans: VecDeque<Loan>,
     seen: Vec<Seen>,
 }

@@ -27,7 +27,7 @@ fn rule_1_most_urgent_level_first_round_robin_within_it() {
 
 /// Serves as worker 0 of two, of which the other never begins.
 fn run_shared(domain: &'static Domain) {
-    domain.alloc_cpu(2).unwrap();
+    domain.set_workers(2).unwrap();
     domain.serve(0);
     forget_workers(domain);
 }
@@ -275,8 +275,8 @@ fn coroutine_that_ends_during_a_change_of_priority_leaves_nothing_behind() {
     with_domain(|domain, machine| {
         let handle = spawn(domain, 4, async {});
         let header = crate::task::named::find(handle.cid()).unwrap();
-        // SAFETY: BOOKS: called with the lock.
-        let is_listed = domain.notes_change(&header, |header| unsafe {
+        // SAFETY: REGISTRY: called with the lock.
+        let is_listed = domain.record_change(&header, |header| unsafe {
             header.set_base(Priority::FIRST)
         });
         assert!(is_listed);

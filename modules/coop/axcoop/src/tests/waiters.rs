@@ -3,7 +3,7 @@
 use core::ptr;
 use std::pin::Pin;
 
-use crate::sync::waiters::{NoTicket, Node, Tickets, Turn};
+use crate::sync::waiters::{NoTicket, Node, Tickets, WaitState};
 
 /// Numbers that are the same in each run (xorshift64).
 fn random(state: &mut u64, below: u64) -> u64 {
@@ -32,8 +32,8 @@ fn rules_1_to_5_permits_are_granted_as_by_a_sorted_list() {
             let level = random(&mut state, 8) as usize;
             arrivals += 1;
             let node = &nodes[n];
-            match (random(&mut state, 6), node.turn()) {
-                (0..3, Turn::Apart) => match tickets.take(wants(n), level) {
+            match (random(&mut state, 6), node.state()) {
+                (0..3, WaitState::Apart) => match tickets.take(wants(n), level) {
                     Ok(()) => {
                         assert!(waits.iter().all(|&(first, ..)| level < first));
                         taken += wants(n);
@@ -45,27 +45,27 @@ fn rules_1_to_5_permits_are_granted_as_by_a_sorted_list() {
                         waits.push((level, arrivals, n));
                     }
                 },
-                (0..2, Turn::Waits) => {
+                (0..2, WaitState::Waits) => {
                     tickets.moves(node, level);
                     waits.retain(|&(.., who)| who != n);
                     waits.push((level, arrivals, n));
                 }
-                (2, Turn::Waits) => {
+                (2, WaitState::Waits) => {
                     tickets.leaves(node);
                     waits.retain(|&(.., who)| who != n);
                 }
-                (0, Turn::Granted) => {
+                (0, WaitState::Granted) => {
                     tickets.leaves(node);
                     granted.retain(|&who| who != n);
                     held -= wants(n);
                 }
-                (_, Turn::Granted) => {
+                (_, WaitState::Granted) => {
                     tickets.settles(node);
                     granted.retain(|&who| who != n);
                     held -= wants(n);
                     taken += wants(n);
                 }
-                (_, Turn::Refused) => tickets.settles(node),
+                (_, WaitState::Refused) => tickets.settles(node),
                 _ => {
                     tickets.give(1);
                     given += 1;
@@ -79,7 +79,7 @@ fn rules_1_to_5_permits_are_granted_as_by_a_sorted_list() {
                 let (level, _, n) = waits.remove(0);
                 assert!(ptr::eq(node, &nodes[n]), "rule 2");
                 assert_eq!(node.level(), level);
-                if node.turn() == Turn::Granted {
+                if node.state() == WaitState::Granted {
                     held += wants(n);
                     granted.push(n);
                 } else {

@@ -75,7 +75,7 @@ fn rule_4_worker_keeps_the_token_when_the_others_have_left() {
             output(looks).unwrap()
         };
         assert!(!is_alone());
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         assert!(!is_alone(), "the other has not left yet");
         thread::spawn(move || domain.serve(1)).join().unwrap();
         assert!(is_alone());
@@ -91,7 +91,7 @@ fn worker_parks_while_another_keeps_the_token() {
         thread::spawn(move || Worker::of(domain, 2, 1).park())
             .join()
             .unwrap();
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         first.park();
     });
 }
@@ -104,7 +104,7 @@ fn worker_that_finds_the_token_taken_leaves_when_fewer_are_wanted() {
         first.park();
         let second = thread::spawn(move || {
             let mut second = Worker::of(domain, 2, 1);
-            at_mask(machine, 1, || domain.alloc_cpu(1).unwrap());
+            at_mask(machine, 1, || domain.set_workers(1).unwrap());
             let served = second.run();
             core::mem::forget(second);
             served
@@ -145,7 +145,7 @@ fn unparked_worker_unparks_another_for_what_has_come_since() {
                 *spawned.lock().unwrap() = Some(spawn(domain, 4, sees));
                 for header in domain.inbox.take() {
                     // SAFETY: no worker has the token.
-                    unsafe { QueueToken::of(domain) }.queues(header);
+                    unsafe { QueueToken::of(domain) }.enqueue(header);
                 }
                 if comes {
                     drop(spawn(domain, 4, async {}));
@@ -185,7 +185,7 @@ fn worker_unparks_another_only_if_it_leaves_something_ready() {
         with_domain(|domain, machine| {
             let looks = || spawn(domain, 4, async { machine.unparks.load(Relaxed) });
             let handles: Vec<_> = (0..coroutines).map(|_| looks()).collect();
-            domain.alloc_cpu(2).unwrap();
+            domain.set_workers(2).unwrap();
             // Worker 1 is parked.
             domain.sleepers.store(0b10, Relaxed);
             machine.unparks.store(0, Relaxed);
@@ -231,7 +231,7 @@ fn first_parked_worker_is_unparked() {
         }
         domain.sleepers.store(0b1101, Relaxed);
         machine.unparked.store(0, Relaxed);
-        domain.unparks_all();
+        domain.unpark_all();
         assert_eq!(machine.unparked.load(Relaxed), 0b1101);
         assert_eq!(domain.sleepers.load(Relaxed), 0);
     });
@@ -252,7 +252,7 @@ fn server_returns_when_it_parks_and_continues_where_it_was() {
         assert_eq!(output(handle), Ok(()));
         // A run without work parks again, alone and beside others.
         worker.park();
-        domain.alloc_cpu(2).unwrap();
+        domain.set_workers(2).unwrap();
         worker.park();
     });
 }
@@ -271,12 +271,12 @@ fn idle_worker_frees_spare_blocks_where_nothing_ticks() {
 fn coroutine_cannot_serve_a_domain() {
     with_domain(|domain, _| {
         let nested = ran(domain, 4, async move {
-            domain.alloc_cpu(2).unwrap();
+            domain.set_workers(2).unwrap();
             let serves = std::panic::AssertUnwindSafe(|| domain.serve(1));
             std::panic::catch_unwind(serves).is_err()
         });
         assert_eq!(nested, Ok(true));
-        domain.alloc_cpu(0).unwrap();
+        domain.set_workers(0).unwrap();
         domain.serve(1);
     });
 }
@@ -295,7 +295,7 @@ fn only_a_requested_worker_serves_and_only_once() {
             );
         };
         panics(0);
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         panics(1);
         *machine.meanwhile.lock().unwrap() = Some(|domain: &'static Domain| {
             let second = thread::spawn(move || domain.serve(0));

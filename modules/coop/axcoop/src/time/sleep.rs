@@ -14,8 +14,8 @@ use crate::time::wheel::Node;
 /// Waits for this long: at least, and at most [`GRANULE_NANOS`](crate::GRANULE_NANOS) longer, beside the time that
 /// the worker is busy.
 ///
-/// Works in any coroutine of any domain. Elsewhere, as in [`Kernel::block_on`](crate::Kernel::block_on), the workers
-/// of the domain that was opened last look at the timer: that domain must stay open.
+/// Works in any coroutine of any domain. Elsewhere, as in [`Platform::block_on`](crate::Platform::block_on), the
+/// workers of the domain that was opened last look at the timer: that domain must stay open.
 ///
 /// **Cost.** No allocation; a short time under a lock at the beginning and at the end, the same for any number of
 /// timers. Must not be called in an interrupt.
@@ -35,12 +35,12 @@ pub fn sleep_until(nanos: u64) -> Sleep {
     }
 }
 
-/// Returns the time in nanoseconds since some fixed moment: [`Kernel::now`](crate::Kernel::now).
+/// Returns the time in nanoseconds since some fixed moment: [`Platform::now`](crate::Platform::now).
 ///
 /// # Panics
 /// If no domain is open: there is no clock.
 pub fn now() -> u64 {
-    domain().kernel().now()
+    domain().platform().now()
 }
 
 /// Returns this time plus a duration, or the last time if that overflows.
@@ -97,9 +97,9 @@ impl Sleep {
         this.domain.set(Some(domain));
         // SAFETY: it is always the same domain; the future is pinned, and `drop` takes the node out.
         let (poll, IsFirst(is_first)) =
-            unsafe { (domain.timers).waits_until(domain.kernel, &this.node, this.nanos, waker) };
+            unsafe { (domain.timers).waits_until(domain.platform, &this.node, this.nanos, waker) };
         if is_first {
-            domain.unparks_one();
+            domain.unpark_one();
         }
         poll
     }
@@ -108,7 +108,7 @@ impl Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(domain) = self.domain.get() {
-            domain.timers.forgets(domain.kernel, &self.node);
+            domain.timers.forgets(domain.platform, &self.node);
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::time::sleep::{Sleep, sleep, sleep_until};
 /// # use core::time::Duration;
 /// # static PROGRAM: Domain = Domain::new(DomainId::new(0), &SUMMARY, &HOST);
 /// # PROGRAM.open()?;
-/// # PROGRAM.alloc_cpu(1)?;
+/// # PROGRAM.set_workers(1)?;
 /// let never = PROGRAM.spawn(
 ///     timeout(Duration::from_millis(2), core::future::pending::<()>()),
 ///     Priority::DEFAULT,

@@ -3,10 +3,10 @@
 //! 1. A time is rounded up to a granule, 2^20 ns (1.05 ms): no timer is early.
 //! 2. A worker looks at the clock after each park, before each park, and after 32 polls while there are timers (256
 //!    if the first one was set while it was polling). So a timer is late by a granule at most, beside those polls and
-//!    the delay of [`Kernel::park`](crate::Kernel::park).
+//!    the delay of [`Platform::park`](crate::Platform::park).
 //! 3. A worker parks until the next time at most, and not at all for a time that has come. Setting an earlier time
-//!    unparks a worker. WAIT in [`worker`](crate::run::worker) makes this safe: a worker sets its bit before it asks for
-//!    the next time, and a timer is set before the bits are read, both under the lock.
+//!    unparks a worker. WAIT in [`worker`](crate::run::worker) makes this safe: a worker sets its bit before it asks
+//!    for the next time, and a timer is set before the bits are read, both under the lock.
 //! 4. One [step](Wheel::step) at a time is made under the lock, with interrupts off. Wakers are called, cloned and
 //!    dropped outside.
 //! 5. A system whose clock ticks calls [`Domain::clock_ticked`] in its interrupt. So a due coroutine is ready, and
@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 
 use crate::lock::Lock;
-use crate::run::kernel::Kernel;
+use crate::run::platform::Platform;
 use crate::time::wheel::{Node, Step, Wheel};
 
 /// The exponent of 2 of a granule in nanoseconds (rule 1).
@@ -80,12 +80,12 @@ impl Timers {
     /// [`forgets`](Self::forgets) has returned.
     pub(crate) unsafe fn waits_until(
         &self,
-        kernel: &dyn Kernel,
+        platform: &dyn Platform,
         node: &Node,
         nanos: u64,
         waker: &Waker,
     ) -> (Poll<()>, IsFirst) {
-        let is_known = self.with(kernel, |_| {
+        let is_known = self.with(platform, |_| {
             if node.is_due() {
                 return Some(Poll::Ready(()));
             }
@@ -94,15 +94,15 @@ impl Timers {
         if let Some(known) = is_known {
             return (known, IsFirst(false));
         }
-        let now = kernel.now();
+        let now = platform.now();
         if nanos <= now {
-            self.forgets(kernel, node);
+            self.forgets(platform, node);
             return (Poll::Ready(()), IsFirst(false));
         }
         let at = nanos.div_ceil(GRANULE_NANOS);
         let mut waker = Some(waker.clone());
         // Unused wakers are dropped without the lock (rule 4).
-        let (poll, is_first) = self.with(kernel, |wheel| {
+        let (poll, is_first) = self.with(platform, |wheel| {
             if node.is_due() {
                 return (Poll::Ready(()), false);
             }
@@ -124,8 +124,8 @@ impl Timers {
     }
 
     /// Removes a node that may be in the wheel.
-    pub(crate) fn forgets(&self, kernel: &dyn Kernel, node: &Node) {
-        self.with(kernel, |wheel| {
+    pub(crate) fn forgets(&self, platform: &dyn Platform, node: &Node) {
+        self.with(platform, |wheel| {
             if node.is_in() {
                 wheel.remove(node);
                 self.notes_next(wheel);
@@ -134,38 +134,38 @@ impl Timers {
     }
 
     /// Returns the number of timers.
-    pub(crate) fn set(&self, kernel: &dyn Kernel) -> usize {
-        self.with(kernel, |wheel| wheel.waiting())
+    pub(crate) fn set(&self, platform: &dyn Platform) -> usize {
+        self.with(platform, |wheel| wheel.waiting())
     }
 
     /// Returns the time, in nanoseconds, until which a worker that has set its bit may park (rule 3).
-    pub(crate) fn next(&self, kernel: &dyn Kernel) -> Option<u64> {
-        let next = self.with(kernel, |wheel| wheel.next())?;
+    pub(crate) fn next(&self, platform: &dyn Platform) -> Option<u64> {
+        let next = self.with(platform, |wheel| wheel.next())?;
         // The last granule is beyond the end of the clock.
         Some(next.saturating_mul(GRANULE_NANOS))
     }
 
     /// Handles a tick of the system's clock (rule 5).
-    pub(crate) fn ticks(&self, kernel: &dyn Kernel) {
-        self.wakes_due(kernel, AT_A_TICK);
+    pub(crate) fn ticks(&self, platform: &dyn Platform) {
+        self.wakes_due(platform, AT_A_TICK);
     }
 
     /// Wakes all whose time has come (rule 2).
-    pub(crate) fn looks_at_clock(&self, kernel: &dyn Kernel) {
-        self.wakes_due(kernel, usize::MAX);
+    pub(crate) fn check_clock(&self, platform: &dyn Platform) {
+        self.wakes_due(platform, usize::MAX);
     }
 
-    fn wakes_due(&self, kernel: &dyn Kernel, most: usize) {
+    fn wakes_due(&self, platform: &dyn Platform, most: usize) {
         let next = self.next.load(Ordering::Relaxed);
         if next == NEVER {
             return;
         }
-        let now = kernel.now() >> GRANULE;
+        let now = platform.now() >> GRANULE;
         if next > now {
             return;
         }
         for _ in 0..most {
-            let step = self.with(kernel, |wheel| {
+            let step = self.with(platform, |wheel| {
                 let step = wheel.step(now);
                 self.notes_next(wheel);
                 step
@@ -183,7 +183,7 @@ impl Timers {
             .store(wheel.next().unwrap_or(NEVER), Ordering::Relaxed);
     }
 
-    fn with<R>(&self, kernel: &dyn Kernel, on: impl FnOnce(&mut Wheel) -> R) -> R {
-        self.wheel.with(kernel, on)
+    fn with<R>(&self, platform: &dyn Platform, on: impl FnOnce(&mut Wheel) -> R) -> R {
+        self.wheel.with(platform, on)
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 use axcoop::host::HOST;
-use axcoop::{Domain, DomainId, Kernel, SUMMARY};
+use axcoop::{Domain, DomainId, Platform, SUMMARY};
 
 /// The number of these domains.
 pub const ID: DomainId = DomainId::new(3);
@@ -18,19 +18,19 @@ pub fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
     drop(with_domain_on(&HOST, workers, test));
 }
 
-/// Does the same on another kernel. No other test begins before the returned guard is dropped.
+/// Does the same on another platform. No other test begins before the returned guard is dropped.
 pub fn with_domain_on(
-    kernel: &'static dyn Kernel,
+    platform: &'static dyn Platform,
     workers: usize,
     test: impl FnOnce(&'static Domain),
 ) -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let domain = leaked(Domain::new(ID, &SUMMARY, kernel));
+    let domain = leaked(Domain::new(ID, &SUMMARY, platform));
     domain.open().unwrap();
-    domain.alloc_cpu(workers).unwrap();
+    domain.set_workers(workers).unwrap();
     test(domain);
-    domain.alloc_cpu(0).unwrap();
+    domain.set_workers(0).unwrap();
     wait_until(|| domain.close().is_ok());
     one
 }

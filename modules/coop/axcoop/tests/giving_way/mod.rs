@@ -21,14 +21,14 @@ pub struct Awaited {
     /// The futures of the crate in it.
     pub of: &'static [&'static str],
     /// The budget that it spends each time.
-    pub spends: usize,
+    pub spend: usize,
     next: Box<dyn FnMut() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>,
 }
 
 /// Makes an entry of the table: an await of these futures, which spends this much each time.
 pub fn awaited<F>(
     of: &'static [&'static str],
-    spends: usize,
+    spend: usize,
     mut next: impl FnMut() -> F + Send + 'static,
 ) -> Awaited
 where
@@ -36,7 +36,7 @@ where
 {
     Awaited {
         of,
-        spends,
+        spend,
         next: Box::new(move || Box::pin(next())),
     }
 }
@@ -55,11 +55,11 @@ pub fn assert_each_gives_way(domain: &'static Domain, sources: &Path, table: Vec
     );
     let mut bad = Vec::new();
     for (n, awaited) in table.into_iter().enumerate() {
-        let (of, spends) = (awaited.of, awaited.spends);
+        let (of, spend) = (awaited.of, awaited.spend);
         let awaits = awaits_between_turns(domain, awaited);
         let budget = usize::from(POLL_BUDGET);
         // The lower end holds that it is ready at once, and spends no more than it should.
-        let allowed = (budget / spends).saturating_sub(1)..=budget / spends;
+        let allowed = (budget / spend).saturating_sub(1)..=budget / spend;
         if !allowed.contains(awaits.start()) || !allowed.contains(awaits.end()) {
             bad.push(format!(
                 "{n}: {of:?}: {awaits:?} awaits, must be in {allowed:?}"

@@ -1,10 +1,10 @@
-//! The host as a kernel some of whose calls a test replaces.
+//! The host as a platform some of whose calls a test replaces.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use axcoop::host::HOST;
-use axcoop::{DomainId, Kernel, NoWorker};
+use axcoop::{DomainId, NoWorker, Platform};
 
 /// The host, with the calls that a test replaces.
 pub struct OnHost {
@@ -27,7 +27,7 @@ impl OnHost {
 
 // SAFETY: it is the host, except for a `park` that may be early, a clock that goes forward, and steps of another
 // thread before interrupts are off.
-unsafe impl Kernel for OnHost {
+unsafe impl Platform for OnHost {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         HOST.start(domain, number)
     }

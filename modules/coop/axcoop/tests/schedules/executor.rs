@@ -33,4 +33,4 @@ mod explorer {
 mod machine;
 mod scenarios;
 
-pub(crate) use task::cid::MAX_COROUTINES;
+pub(crate) use task::id::MAX_COROUTINES;

@@ -35,7 +35,7 @@ impl State {
         Self(AtomicU32::new(QUEUED))
     }
 
-    pub(crate) fn queues(&self) {
+    pub(crate) fn mark_queued(&self) {
         self.0.store(QUEUED, Ordering::Relaxed);
     }
 

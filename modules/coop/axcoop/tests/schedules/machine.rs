@@ -13,7 +13,7 @@ use axcoop_summary::{DomainId, Summary};
 
 use super::explorer::{AtomicBool, Condvar, Mutex, Relaxed, block_on, thread, thread_local};
 use crate::domain::Domain;
-use crate::run::kernel::{Kernel, NoWorker};
+use crate::run::platform::{NoWorker, Platform};
 
 /// The number of the domains.
 pub const ID: DomainId = DomainId::new(0);
@@ -55,12 +55,12 @@ impl Machine {
 
     fn of(domain: &Domain) -> &Self {
         // SAFETY: every domain here is an `OwnDomain`'s.
-        unsafe { &*ptr::from_ref(domain.kernel()).cast::<Self>() }
+        unsafe { &*ptr::from_ref(domain.platform()).cast::<Self>() }
     }
 }
 
 // SAFETY: `HERE` is the thread's, and there are no interrupts.
-unsafe impl Kernel for Machine {
+unsafe impl Platform for Machine {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         if number < self.begin.load(Relaxed) {
             let thread = thread::spawn(move || crate::run::worker::serve(domain, number));
@@ -135,8 +135,8 @@ impl OwnDomain {
             begin: AtomicUsize::new(WORKERS),
         }));
         // SAFETY: it lives until `drop`.
-        let kernel: &'static Machine = unsafe { &*machine };
-        let domain = Box::leak(Box::new(Domain::new(ID, &kernel.summary, kernel)));
+        let platform: &'static Machine = unsafe { &*machine };
+        let domain = Box::leak(Box::new(Domain::new(ID, &platform.summary, platform)));
         Self { domain, machine }
     }
 }

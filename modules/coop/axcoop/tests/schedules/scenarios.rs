@@ -1,5 +1,5 @@
-//! Calls by which threads change each other's coroutines. After a lost wake all threads wait, which Shuttle reports as a
-//! deadlock.
+//! Calls by which threads change each other's coroutines. After a lost wake all threads wait, which Shuttle reports as
+//! a deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use shuttle::thread;
 
 use crate::domain::Domain;
 use crate::error::Ended;
-use crate::run::kernel::Attendant;
+use crate::run::platform::PollHook;
 use crate::sync::loan::lend;
 use crate::sync::join::JoinHandle;
 use crate::machine::{Event, Machine, OwnDomain};
@@ -21,9 +21,9 @@ use crate::run::yielding::yield_now;
 fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {
     let own = OwnDomain::new();
     own.domain.open().unwrap();
-    own.domain.alloc_cpu(workers).unwrap();
+    own.domain.set_workers(workers).unwrap();
     scenario(own.domain);
-    own.domain.alloc_cpu(0).unwrap();
+    own.domain.set_workers(0).unwrap();
     Machine::join_workers(own.domain);
     own.domain.close().unwrap();
 }
@@ -77,9 +77,9 @@ pub fn workers_come_and_go() {
             )
         };
         let first = [spawn(0), spawn(0), spawn(1)];
-        domain.alloc_cpu(2).unwrap();
+        domain.set_workers(2).unwrap();
         let second = [spawn(0), spawn(1)];
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         for handle in first.into_iter().chain(second) {
             assert_eq!(handle.join(), Ok(()));
         }
@@ -200,12 +200,12 @@ pub fn loans() {
 /// A worker is taken away while it begins to serve.
 pub fn a_worker_is_taken_away() {
     with_domain(1, |domain| {
-        domain.alloc_cpu(2).unwrap();
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(2).unwrap();
+        domain.set_workers(1).unwrap();
         let serving = || {
             domain
-                .books
-                .with(domain.kernel, |books| books.serving.count_ones())
+                .registry
+                .with(domain.platform, |registry| registry.serving.count_ones())
         };
         let mut looks = 0;
         while serving() != 1 {
@@ -240,11 +240,11 @@ pub fn no_coroutine_waits_beside_an_idle_worker() {
     });
 }
 
-/// An attendant that takes long: other threads run meanwhile.
+/// A poll hook that takes long: other threads run meanwhile.
 struct Slow;
 
-impl Attendant for Slow {
-    fn attend(&self, _: DomainId) {
+impl PollHook for Slow {
+    fn run(&self, _: DomainId) {
         thread::yield_now();
     }
 
@@ -266,19 +266,19 @@ fn marks_stay(workers: usize) {
                 assert!(domain.summary.is_marked(domain.id(), urgent), "it is unmarked");
             }
         });
-        domain.alloc_cpu(workers).unwrap();
+        domain.set_workers(workers).unwrap();
         // So that the worker yields before it polls.
         domain.summary.mark(elsewhere, Priority::FIRST);
-        domain.set_attendant(Some(&Slow));
+        domain.set_poll_hook(Some(&Slow));
         let last = domain.spawn(async {}, Priority::LAST);
         // It is called after the inbox is drained, and before the worker yields.
-        domain.call_attendant();
+        domain.request_poll_hook();
         let first = domain.spawn(async move { has_run.store(true, SeqCst) }, urgent);
         is_spawned.store(true, SeqCst);
         assert_eq!((first.join(), last.join()), (Ok(()), Ok(())));
         domain.summary.clear(elsewhere, Priority::FIRST);
         // Workers that never began.
-        domain.books.with(domain.kernel(), |books| books.serving &= 1);
+        domain.registry.with(domain.platform(), |registry| registry.serving &= 1);
     });
 }
 

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use axcoop::{
-    Cid, Ended, Mutex, Priority, Semaphore, cancel, current, current_priority, priority,
+    CoroutineId, Ended, Mutex, Priority, Semaphore, cancel, current, current_priority, priority,
     set_priority, timeout, yield_now,
 };
 
@@ -178,7 +178,7 @@ fn rule_3_priority_inheritance_is_transitive() {
     with_domain(0, |domain| {
         let [a, b] = [(); 2].map(|()| leaked(Mutex::new(())));
         let [b_is_held, is_set_up, may_go] = [0; 3].map(|n| leaked(Semaphore::new(n)));
-        let names = Log::<Cid>::new();
+        let names = Log::<CoroutineId>::new();
         let worker = async {
             is_set_up.acquire_many(2).await.forget();
             // No waiter has come yet, then the urgent one has.
@@ -224,7 +224,7 @@ fn rule_3_priority_inheritance_is_transitive() {
             has_b.await.unwrap()
         };
         let middle = domain.spawn(middle, Priority::new(3));
-        domain.alloc_cpu(1).unwrap();
+        domain.set_workers(1).unwrap();
         let seen = middle.join().unwrap();
         // At the end it is the urgent one's.
         assert_eq!(seen.last(), Some(&1), "{seen:?}");

@@ -4,8 +4,8 @@
 //! There are at most 16 blocks of each of 16 size classes, together 64 KiB.
 //!
 //! KEEP: an idle domain keeps no block, and no empty chunk of slots. The worker that keeps the queue token frees its
-//! own blocks when it parks. The blocks of the books are freed at the next [tick](crate::Domain::clock_ticked) of the
-//! system's clock, if that has ever ticked. If not, they are freed when a worker parks, and none is kept while all
+//! own blocks when it parks. The blocks of the registry are freed at the next [tick](crate::Domain::clock_ticked) of
+//! the system's clock, if that has ever ticked. If not, they are freed when a worker parks, and none is kept while all
 //! workers are parked. The tick is for domains that work for each other: their workers park several times a request,
 //! and a block that one frees is what the other allocates next.
 
@@ -17,18 +17,18 @@ use crate::task::block::{Header, SIZES};
 
 const OF_ONE_SIZE: u8 = 16;
 
-/// Spare blocks (SPARE in [`block`](crate::task::block)). All operations are the owner's, one at a time, but reading the
-/// count.
-pub(crate) struct Spares {
+/// Spare blocks (SPARE in [`block`](crate::task::block)). All operations are the owner's, one at a time, but reading
+/// the count.
+pub(crate) struct FreeList {
     /// The first block of each size class; `next` links them.
     first: [Cell<*const Header>; SIZES],
     kept: [AtomicU8; SIZES],
 }
 
 // SAFETY: the blocks belong to the owner.
-unsafe impl Send for Spares {}
+unsafe impl Send for FreeList {}
 
-impl Spares {
+impl FreeList {
     pub(crate) const fn new() -> Self {
         Self {
             first: [const { Cell::new(ptr::null()) }; SIZES],
@@ -38,12 +38,12 @@ impl Spares {
 
     /// Takes a block of this size class.
     #[inline]
-    pub(crate) fn takes(&self, size: u8) -> Option<NonNull<Header>> {
+    pub(crate) fn take(&self, size: u8) -> Option<NonNull<Header>> {
         let size = usize::from(size);
         let header = NonNull::new(self.first.get(size)?.get().cast_mut())?;
-        // SAFETY: it comes from `keeps`.
+        // SAFETY: it comes from `keep`.
         self.first[size].set(unsafe { header.as_ref() }.next.get());
-        self.counts(size, |kept| kept - 1);
+        self.update_count(size, |kept| kept - 1);
         Some(header)
     }
 
@@ -53,7 +53,7 @@ impl Spares {
     /// The block belongs to the caller, and to the owner afterwards.
     #[inline]
     #[must_use]
-    pub(crate) unsafe fn keeps(&self, size: u8, header: NonNull<Header>) -> bool {
+    pub(crate) unsafe fn keep(&self, size: u8, header: NonNull<Header>) -> bool {
         let size = usize::from(size);
         if size >= SIZES || self.kept[size].load(Ordering::Relaxed) == OF_ONE_SIZE {
             return false;
@@ -61,7 +61,7 @@ impl Spares {
         // SAFETY: as promised.
         unsafe { header.as_ref() }.next.set(self.first[size].get());
         self.first[size].set(header.as_ptr());
-        self.counts(size, |kept| kept + 1);
+        self.update_count(size, |kept| kept + 1);
         true
     }
 
@@ -73,7 +73,7 @@ impl Spares {
 
     /// Changes the count of a size class. Called by the owner alone.
     #[inline]
-    fn counts(&self, size: usize, to: impl FnOnce(u8) -> u8) {
+    fn update_count(&self, size: usize, to: impl FnOnce(u8) -> u8) {
         let kept = &self.kept[size];
         kept.store(to(kept.load(Ordering::Relaxed)), Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! The common part of a [`Mutex`](crate::Mutex), a [`Semaphore`](crate::Semaphore) and a [`channel`](crate::sync::channel):
-//! a state under a lock, permits in it, and futures that wait for permits.
+//! The common part of a [`Mutex`](crate::Mutex), a [`Semaphore`](crate::Semaphore) and a
+//! [`channel`](crate::sync::channel): a state under a lock, permits in it, and futures that wait for permits.
 //!
 //! 1. The state is changed under its lock, for a short time, with interrupts off. So an interrupt may make every
-//!    change that does not wait. After each change the state is [settled](Gate::settle) under the same lock: the
+//!    change that does not wait. After each change the state is [settled](Resource::settle) under the same lock: the
 //!    first waiter is granted its permits.
 //! 2. Work that may take longer, or is foreign code, runs without the lock: waking, cloning and dropping wakers,
 //!    moving coroutines to another level, dropping values of the state.
@@ -19,20 +19,20 @@ use core::task::{Context, Poll, Waker};
 use crate::domain;
 use crate::lock::Lock;
 use crate::run::budget::within_budget;
-use crate::sync::waiters::{self, NoTicket, Node, Tickets, Turn};
+use crate::sync::waiters::{self, NoTicket, Node, Tickets, WaitState};
 use crate::task::waker::Ref;
 
 /// A state with permits.
-pub(crate) trait Gate {
+pub(crate) trait Resource {
     /// Does one thing that follows a change, and returns what is left for later (rules 1 to 3).
     fn settle(&mut self) -> Later;
 }
 
 /// The permits of a state that one kind of waiter waits for.
 pub(crate) trait Side {
-    type Gate: Gate;
+    type Resource: Resource;
 
-    fn tickets(gate: &mut Self::Gate) -> &mut Tickets;
+    fn tickets(resource: &mut Self::Resource) -> &mut Tickets;
 }
 
 /// Work that is done without the lock (rule 2).
@@ -70,19 +70,19 @@ impl Later {
 
 /// Calls a closure with the lock.
 #[inline]
-pub(crate) fn locked<G, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
+pub(crate) fn locked<G, R>(resource: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
     match domain::system() {
-        Some(kernel) => gate.with(kernel, on),
+        Some(platform) => resource.with(platform, on),
         // Rule 5: only threads can contend for it, and each of them makes progress.
-        None => gate.with_masked(on),
+        None => resource.with_masked(on),
     }
 }
 
 /// Changes the state, and settles it.
-pub(crate) fn change<G: Gate, R>(gate: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
-    let (result, mut later) = locked(gate, |gate| (on(gate), gate.settle()));
+pub(crate) fn change<G: Resource, R>(resource: &Lock<G>, on: impl FnOnce(&mut G) -> R) -> R {
+    let (result, mut later) = locked(resource, |resource| (on(resource), resource.settle()));
     while later.run() {
-        later = locked(gate, G::settle);
+        later = locked(resource, G::settle);
     }
     result
 }
@@ -93,7 +93,7 @@ pub(crate) struct Refused;
 
 /// A wait for permits.
 pub(crate) struct Wait<'a, S: Side> {
-    gate: &'a Lock<S::Gate>,
+    resource: &'a Lock<S::Resource>,
     /// The node may be in the wait queue, or have been granted permits: then it is under the lock.
     is_listed: Cell<bool>,
     wants: usize,
@@ -102,14 +102,14 @@ pub(crate) struct Wait<'a, S: Side> {
 
 // SAFETY: WAITERS in `waiters`: a listed node is touched under the lock. The owner that polls or drops the future,
 // one at a time, touches it before, and `is_listed` always. The state is under the lock.
-unsafe impl<S: Side> Send for Wait<'_, S> where S::Gate: Send {}
+unsafe impl<S: Side> Send for Wait<'_, S> where S::Resource: Send {}
 // SAFETY: a shared reference has no operations.
-unsafe impl<S: Side> Sync for Wait<'_, S> where S::Gate: Send {}
+unsafe impl<S: Side> Sync for Wait<'_, S> where S::Resource: Send {}
 
 impl<'a, S: Side> Wait<'a, S> {
-    pub(crate) const fn new(gate: &'a Lock<S::Gate>, wants: usize) -> Self {
+    pub(crate) const fn new(resource: &'a Lock<S::Resource>, wants: usize) -> Self {
         Self {
-            gate,
+            resource,
             is_listed: Cell::new(false),
             wants,
             node: Node::new(wants),
@@ -121,7 +121,7 @@ impl<'a, S: Side> Wait<'a, S> {
     pub(crate) fn poll<R>(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        has: impl FnOnce(&mut S::Gate) -> R,
+        has: impl FnOnce(&mut S::Resource) -> R,
     ) -> Poll<Result<R, Refused>> {
         within_budget(context, |context| {
             // The wait queue has pointers to the node: from here on there are shared references only.
@@ -131,14 +131,14 @@ impl<'a, S: Side> Wait<'a, S> {
             let mut has = Some(has);
             // No waker is cloned under the lock: the first attempt has none, and the second, if it has to wait, has
             // one.
-            let mut asked = change(this.gate, |gate| {
-                this.asks(gate, level, context.waker(), &mut None, &mut has)
+            let mut asked = change(this.resource, |resource| {
+                this.asks(resource, level, context.waker(), &mut None, &mut has)
             });
             if let Asked::WantsWaker = asked {
                 // The waker that comes back is dropped without the lock, too.
                 let mut mine = Some((context.waker().clone(), who.map(Ref::of)));
-                asked = change(this.gate, |gate| {
-                    this.asks(gate, level, context.waker(), &mut mine, &mut has)
+                asked = change(this.resource, |resource| {
+                    this.asks(resource, level, context.waker(), &mut mine, &mut has)
                 });
                 this.is_listed.set(true);
             }
@@ -157,24 +157,24 @@ impl<'a, S: Side> Wait<'a, S> {
     /// previous ones.
     fn asks<R>(
         &self,
-        gate: &mut S::Gate,
+        resource: &mut S::Resource,
         level: usize,
         waker: &Waker,
         mine: &mut Option<(Waker, Option<Ref>)>,
-        has: &mut Option<impl FnOnce(&mut S::Gate) -> R>,
+        has: &mut Option<impl FnOnce(&mut S::Resource) -> R>,
     ) -> Asked<R> {
         let node = &self.node;
-        let tickets = S::tickets(gate);
-        match node.turn() {
-            Turn::Granted => {
+        let tickets = S::tickets(resource);
+        match node.state() {
+            WaitState::Granted => {
                 tickets.settles(node);
-                return Asked::has(gate, has);
+                return Asked::has(resource, has);
             }
-            Turn::Refused => {
+            WaitState::Refused => {
                 tickets.settles(node);
                 return Asked::Refused;
             }
-            Turn::Waits => {
+            WaitState::Waits => {
                 if node.level() != level {
                     tickets.moves(node, level);
                 }
@@ -182,8 +182,8 @@ impl<'a, S: Side> Wait<'a, S> {
                     return Asked::Waits;
                 }
             }
-            Turn::Apart => match tickets.take(self.wants, level) {
-                Ok(()) => return Asked::has(gate, has),
+            WaitState::Apart => match tickets.take(self.wants, level) {
+                Ok(()) => return Asked::has(resource, has),
                 Err(NoTicket::Closed) => return Asked::Refused,
                 Err(NoTicket::Wait) => {}
             },
@@ -195,7 +195,7 @@ impl<'a, S: Side> Wait<'a, S> {
         if let (Some(waker), who) = had {
             *mine = Some((waker, who));
         }
-        if node.turn() == Turn::Apart {
+        if node.state() == WaitState::Apart {
             // SAFETY: the future is pinned, and `drop` takes it out.
             unsafe { tickets.wait(node, level) };
         }
@@ -212,16 +212,18 @@ enum Asked<R> {
 }
 
 impl<R> Asked<R> {
-    fn has<G>(gate: &mut G, has: &mut Option<impl FnOnce(&mut G) -> R>) -> Self {
+    fn has<G>(resource: &mut G, has: &mut Option<impl FnOnce(&mut G) -> R>) -> Self {
         let has = has.take().expect("who has its tickets asks for no more");
-        Self::Has(has(gate))
+        Self::Has(has(resource))
     }
 }
 
 impl<S: Side> Drop for Wait<'_, S> {
     fn drop(&mut self) {
         if self.is_listed.get() {
-            change(self.gate, |gate| S::tickets(gate).leaves(&self.node));
+            change(self.resource, |resource| {
+                S::tickets(resource).leaves(&self.node)
+            });
         }
     }
 }

@@ -7,11 +7,11 @@ use axcoop_summary::DomainId;
 /// The number of coroutines that a domain can have at a time.
 pub const MAX_COROUTINES: usize = 1 << 24;
 
-/// The domain and the place in its table: the part of its [`Cid`] that a coroutine stores.
+/// The domain and the place in its table: the part of its [`CoroutineId`] that a coroutine stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place(u32);
+pub(crate) struct SlotIndex(u32);
 
-impl Place {
+impl SlotIndex {
     pub(crate) fn new(domain: DomainId, index: u32) -> Self {
         debug_assert!((index as usize) < MAX_COROUTINES);
         Self((domain.index() as u32) << 24 | index)
@@ -30,12 +30,12 @@ impl Place {
 
 /// The name of a coroutine, which is never used again. Its place is, with another generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cid {
-    pub(crate) place: Place,
+pub struct CoroutineId {
+    pub(crate) place: SlotIndex,
     pub(crate) generation: u32,
 }
 
-impl Cid {
+impl CoroutineId {
     /// Returns its domain.
     pub fn domain(self) -> DomainId {
         DomainId::new(self.place.domain())
@@ -47,7 +47,7 @@ impl Cid {
     }
 }
 
-impl fmt::Display for Cid {
+impl fmt::Display for CoroutineId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -15,7 +15,7 @@ pub const MAX_WORKERS: usize = 32;
 /// The executor relies on each function to do what its documentation says. Above all, [`here`](Self::here) returns
 /// what the calling task has set, and code between [`mask`](Self::mask) and [`unmask`](Self::unmask) is not
 /// interrupted on its CPU.
-pub unsafe trait Kernel: Sync {
+pub unsafe trait Platform: Sync {
     /// Starts a task that calls [`serve`](crate::serve) with these arguments and ends when that returns, or that runs
     /// a [`Server`](crate::Server) likewise. The task may run before this call returns.
     ///
@@ -47,14 +47,14 @@ pub unsafe trait Kernel: Sync {
     /// Yields the CPU to other ready tasks.
     fn yield_now(&self);
 
-    /// Returns the nanoseconds since some fixed moment, the same for all kernels of one image. The time does not go
+    /// Returns the nanoseconds since some fixed moment, the same for all platforms of one image. The time does not go
     /// back on a CPU.
     fn now(&self) -> u64;
 
     /// Stores a pointer for the calling task.
     fn set_here(&self, here: *const ());
 
-    /// Returns the pointer that the calling task has stored last, or null. All kernels of one image return the same,
+    /// Returns the pointer that the calling task has stored last, or null. All platforms of one image return the same,
     /// whichever domain they serve.
     fn here(&self) -> *const ();
 
@@ -102,13 +102,14 @@ impl core::fmt::Display for NoWorker {
 impl core::error::Error for NoWorker {}
 
 /// A hook that a worker of the domain calls between polls, such as a poller of devices.
-pub trait Attendant: Sync {
-    /// Called by a worker between two polls, soon after [`Domain::call_attendant`](crate::Domain::call_attendant),
-    /// and after each park.
-    fn attend(&self, domain: DomainId);
+pub trait PollHook: Sync {
+    /// Called by a worker between two polls, soon after
+    /// [`Domain::request_poll_hook`](crate::Domain::request_poll_hook), and after each park.
+    fn run(&self, domain: DomainId);
 
-    /// Returns the time, in [`Kernel::now`]'s nanoseconds, until which a worker may park. A worker asks before each
-    /// park. A call that makes it earlier is followed by [`Domain::call_attendant`](crate::Domain::call_attendant). A
-    /// busy worker asks every 256 polls, and calls [`attend`](Self::attend) if the time has passed.
+    /// Returns the time, in [`Platform::now`]'s nanoseconds, until which a worker may park. A worker asks before each
+    /// park. A call that makes it earlier is followed by
+    /// [`Domain::request_poll_hook`](crate::Domain::request_poll_hook). A busy worker asks every 256 polls, and calls
+    /// [`run`](Self::run) if the time has passed.
     fn until(&self) -> Option<u64>;
 }

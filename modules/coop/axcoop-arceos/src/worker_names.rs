@@ -7,29 +7,29 @@ use kspin::SpinNoIrq;
 pub(crate) const STACK_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Copy)]
-struct Said {
+struct Settings {
     name: &'static str,
     stack_bytes: usize,
 }
 
-static SAID: SpinNoIrq<[Said; DOMAINS]> = SpinNoIrq::new(
-    [Said {
+static SETTINGS: SpinNoIrq<[Settings; DOMAINS]> = SpinNoIrq::new(
+    [Settings {
         name: "",
         stack_bytes: STACK_BYTES,
     }; DOMAINS],
 );
 
 /// Stores the name and the stack size of a domain.
-pub(crate) fn say(id: DomainId, name: &'static str, stack_bytes: usize) {
-    SAID.lock()[id.index()] = Said { name, stack_bytes };
+pub(crate) fn set(id: DomainId, name: &'static str, stack_bytes: usize) {
+    SETTINGS.lock()[id.index()] = Settings { name, stack_bytes };
 }
 
 /// Returns the name of a domain, empty if it was never opened.
 pub fn name(id: DomainId) -> &'static str {
-    SAID.lock()[id.index()].name
+    SETTINGS.lock()[id.index()].name
 }
 
 /// Returns the stack size of its workers.
 pub(crate) fn stack_bytes(id: DomainId) -> usize {
-    SAID.lock()[id.index()].stack_bytes
+    SETTINGS.lock()[id.index()].stack_bytes
 }

@@ -6,7 +6,7 @@ use core::task::Poll;
 use axcoop::Priority;
 use futures_util::task::AtomicWaker;
 
-use crate::urgency;
+use crate::priority;
 
 /// A ring has come, and no round has begun since.
 static RUNG: AtomicBool = AtomicBool::new(false);
@@ -16,7 +16,7 @@ static BELL: AtomicWaker = AtomicWaker::new();
 
 /// Requests a round soon, at this priority.
 pub(crate) fn ring(priority: Priority) {
-    urgency::rings(priority);
+    priority::rings(priority);
     // An earlier ring has woken it, or it has not slept since.
     if !RUNG.swap(true, AcqRel) {
         BELL.wake();
@@ -33,7 +33,7 @@ pub(crate) fn look_again(priority: Priority) {
 /// one.
 pub(crate) fn answer() -> bool {
     // A note that comes before the ring belongs to the round that answers it.
-    urgency::begins_round();
+    priority::begins_round();
     RUNG.swap(false, AcqRel)
 }
 

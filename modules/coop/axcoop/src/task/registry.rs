@@ -19,13 +19,13 @@ use core::ptr::NonNull;
 
 use axcoop_summary::DomainId;
 
-use crate::run::kernel::{Attendant, Kernel};
-use crate::task::block::{self, Does, Header, SIZES};
-use crate::task::cid::{Cid, Place};
-use crate::task::spares::Spares;
+use crate::run::platform::{Platform, PollHook};
+use crate::task::block::{self, Header, SIZES, Vtable};
+use crate::task::free_list::FreeList;
+use crate::task::id::{CoroutineId, SlotIndex};
 use crate::task::table::{Directory, END, NoSlot, Table, UNLISTED, USED_UP};
 
-pub(crate) struct Books {
+pub(crate) struct Registry {
     /// The domain's number leads to it. If not, it has neither workers nor blocks.
     pub(crate) is_open: bool,
     table: Table,
@@ -34,13 +34,13 @@ pub(crate) struct Books {
     moved: u32,
     last_moved: u32,
     /// Spare blocks, none of which is in that list.
-    spares: Spares,
+    free_list: FreeList,
     /// The number of workers requested.
     pub(crate) wanted: usize,
     /// The workers that serve, from their request on, and those of them that have begun (bit masks).
     pub(crate) serving: u32,
     begun: u32,
-    pub(crate) attendant: Option<&'static dyn Attendant>,
+    pub(crate) poll_hook: Option<&'static dyn PollHook>,
 }
 
 /// The result of a lookup (NAMES).
@@ -52,18 +52,18 @@ pub(crate) struct Found {
     pub(crate) is_meant: bool,
 }
 
-impl Books {
+impl Registry {
     pub(crate) const fn new() -> Self {
         Self {
             is_open: false,
             table: Table::new(),
             moved: END,
             last_moved: END,
-            spares: Spares::new(),
+            free_list: FreeList::new(),
             wanted: 0,
             serving: 0,
             begun: 0,
-            attendant: None,
+            poll_hook: None,
         }
     }
 
@@ -85,31 +85,31 @@ impl Books {
     }
 
     /// Returns a spare block, and the generation of its next coroutine.
-    pub(crate) fn admits(
+    pub(crate) fn take_block(
         &mut self,
-        kernel: &dyn Kernel,
+        platform: &dyn Platform,
         directory: &Directory,
         domain: DomainId,
-        does: &'static Does,
+        vtable: &'static Vtable,
     ) -> Result<(NonNull<Header>, u32), NoSlot> {
-        if let Some(kept) = self.spares.takes(does.size) {
+        if let Some(kept) = self.free_list.take(vtable.size) {
             // SAFETY: a spare block is there.
             let index = unsafe { kept.as_ref() }.place().index();
             return Ok((kept, self.next_generation(index)));
         }
-        let memory = NonNull::new(kernel.alloc(does.layout));
-        let memory = memory.ok_or(NoSlot::OutOfMemory(does.layout.size()))?;
-        let index = match self.table.take(kernel, directory) {
+        let memory = NonNull::new(platform.alloc(vtable.layout));
+        let memory = memory.ok_or(NoSlot::OutOfMemory(vtable.layout.size()))?;
+        let index = match self.table.take(platform, directory) {
             Ok(index) => index,
             Err(why) => {
-                // SAFETY: of this kernel, with this layout, and unused.
-                unsafe { kernel.dealloc(memory.as_ptr(), does.layout) };
+                // SAFETY: of this platform, with this layout, and unused.
+                unsafe { platform.dealloc(memory.as_ptr(), vtable.layout) };
                 return Err(why);
             }
         };
         let slot = self.table.slot(index).expect("it was taken just now");
         // SAFETY: the memory is for it.
-        let header = unsafe { block::make(memory, does, Place::new(domain, index)) };
+        let header = unsafe { block::make(memory, vtable, SlotIndex::new(domain, index)) };
         slot.block.set(header.as_ptr().cast());
         Ok((header, self.next_generation(index)))
     }
@@ -121,24 +121,24 @@ impl Books {
     }
 
     /// Returns the name of a coroutine that has not ended.
-    pub(crate) fn names(&mut self, header: &Header) -> Cid {
+    pub(crate) fn names(&mut self, header: &Header) -> CoroutineId {
         let place = header.place();
         let slot = self.table.slot(place.index()).expect("a block has a slot");
-        Cid {
+        CoroutineId {
             place,
             generation: slot.generation(),
         }
     }
 
     /// Looks a name up (NAMES).
-    pub(crate) fn finds(&mut self, cid: Cid) -> Option<Found> {
+    pub(crate) fn finds(&mut self, cid: CoroutineId) -> Option<Found> {
         let header = self.looks(cid)?;
         // SAFETY: the block exists while its slot leads to it, which the lock protects.
         unsafe { self.refers(cid, header) }
     }
 
     /// NAMES, step 1.
-    pub(crate) fn looks(&mut self, cid: Cid) -> Option<NonNull<Header>> {
+    pub(crate) fn looks(&mut self, cid: CoroutineId) -> Option<NonNull<Header>> {
         let slot = self.table.slot(cid.place.index())?;
         if slot.generation() != cid.generation {
             return None;
@@ -150,10 +150,14 @@ impl Books {
     ///
     /// # Safety
     /// The block exists: the slot of this name leads to it, and has done so since step 1.
-    pub(crate) unsafe fn refers(&mut self, cid: Cid, header: NonNull<Header>) -> Option<Found> {
+    pub(crate) unsafe fn refers(
+        &mut self,
+        cid: CoroutineId,
+        header: NonNull<Header>,
+    ) -> Option<Found> {
         let slot = self.table.slot(cid.place.index())?;
         // SAFETY: as promised.
-        let is_there = unsafe { Header::refers_if_any(header) };
+        let is_there = unsafe { Header::try_add_ref(header) };
         is_there.then(|| Found {
             header,
             is_meant: slot.generation() == cid.generation,
@@ -183,9 +187,9 @@ impl Books {
     /// Takes the first entry off the list of changed priorities and calls `on` with it. Returns false if the list is
     /// empty. The coroutine may have ended since, and its block be spare or another coroutine's; that one then
     /// belongs to the caller, which holds the token.
-    pub(crate) fn next_moved(
+    pub(crate) fn take_moved(
         &mut self,
-        kernel: &dyn Kernel,
+        platform: &dyn Platform,
         on: impl FnOnce(&'static Header),
     ) -> bool {
         if self.moved == END {
@@ -200,12 +204,12 @@ impl Books {
         // SAFETY: the block exists while its slot leads to it, which the lock protects.
         match unsafe { slot.block.get().cast::<Header>().as_ref() } {
             Some(header) => on(header),
-            None => self.table.free(kernel, index),
+            None => self.table.free(platform, index),
         }
         true
     }
 
-    /// Takes back a block without references. Keeps it only if `will_trim`: [`trims`](Self::trims) will be called
+    /// Takes back a block without references. Keeps it only if `will_trim`: [`trim`](Self::trim) will be called
     /// later. Returns true if it is kept; if not, its memory is the caller's to free.
     ///
     /// # Safety
@@ -213,63 +217,63 @@ impl Books {
     #[must_use]
     pub(crate) unsafe fn takes_back(
         &mut self,
-        kernel: &dyn Kernel,
+        platform: &dyn Platform,
         directory: &Directory,
         header: NonNull<Header>,
         will_trim: bool,
     ) -> bool {
         // SAFETY: as promised.
         let block = unsafe { header.as_ref() };
-        let (index, size) = (block.place().index(), block.does().size);
+        let (index, size) = (block.place().index(), block.vtable().size);
         let slot = self.table.slot(index).expect("a block has a slot");
         let may_stay = will_trim && slot.link.get() == UNLISTED && slot.generation() != USED_UP;
         // SAFETY: as promised.
-        if may_stay && unsafe { self.spares.keeps(size, header) } {
+        if may_stay && unsafe { self.free_list.keep(size, header) } {
             return true;
         }
-        self.table.leaves(kernel, index);
+        self.table.leaves(platform, index);
         if !will_trim {
-            self.table.trim(kernel, directory);
+            self.table.trim(platform, directory);
         }
         false
     }
 
     /// Returns the number of blocks, without the spare ones here.
     pub(crate) fn blocks(&self) -> usize {
-        self.table.used() - self.spares.count()
+        self.table.used() - self.free_list.count()
     }
 
     /// Frees the spare blocks of a size class of another owner, which is the caller.
-    pub(crate) fn clears_of(&mut self, kernel: &dyn Kernel, spares: &Spares, size: u8) {
-        while let Some(header) = spares.takes(size) {
-            self.drops(kernel, header, size);
+    pub(crate) fn clear_list(&mut self, platform: &dyn Platform, free_list: &FreeList, size: u8) {
+        while let Some(header) = free_list.take(size) {
+            self.drops(platform, header, size);
         }
     }
 
     /// Frees the memory that is kept for later.
-    pub(crate) fn trims(&mut self, kernel: &dyn Kernel, directory: &Directory) {
-        if self.spares.count() != 0 {
+    pub(crate) fn trim(&mut self, platform: &dyn Platform, directory: &Directory) {
+        if self.free_list.count() != 0 {
             for size in 0..SIZES as u8 {
-                while let Some(header) = self.spares.takes(size) {
-                    self.drops(kernel, header, size);
+                while let Some(header) = self.free_list.take(size) {
+                    self.drops(platform, header, size);
                 }
             }
         }
-        self.table.trim(kernel, directory);
+        self.table.trim(platform, directory);
     }
 
     /// Frees a spare block.
-    fn drops(&mut self, kernel: &dyn Kernel, header: NonNull<Header>, size: u8) {
+    fn drops(&mut self, platform: &dyn Platform, header: NonNull<Header>, size: u8) {
         // SAFETY: a spare block is there.
         let place = unsafe { header.as_ref() }.place();
-        self.table.leaves(kernel, place.index());
+        self.table.leaves(platform, place.index());
         // SAFETY: its slot does not lead to it any more, and there is no reference to it.
         let memory = unsafe { block::unmake(header) };
         // SAFETY: it was kept because it is of this size.
-        unsafe { kernel.dealloc(memory.as_ptr(), block::of_size(size.into())) };
+        unsafe { platform.dealloc(memory.as_ptr(), block::of_size(size.into())) };
     }
 
-    /// Opens the books. All names from now on have this generation or a later one.
+    /// Opens the registry. All names from now on have this generation or a later one.
     pub(crate) fn opens(&mut self, later: u32) {
         self.is_open = true;
         self.table.goes_on_from(later);
@@ -277,7 +281,7 @@ impl Books {
 
     /// Takes those off the list whose block has gone before they could be moved. Without a worker, no other call does
     /// so.
-    pub(crate) fn forgets_gone(&mut self, kernel: &dyn Kernel) {
+    pub(crate) fn forget_gone(&mut self, platform: &dyn Platform) {
         while self.moved != END {
             let slot = self
                 .table
@@ -286,17 +290,17 @@ impl Books {
             if !slot.block.get().is_null() {
                 return;
             }
-            self.next_moved(kernel, |_| unreachable!("its block has gone"));
+            self.take_moved(platform, |_| unreachable!("its block has gone"));
         }
     }
 
-    /// Closes the books of a domain without coroutines and workers: frees everything, and returns the generation with
-    /// which names go on.
-    pub(crate) fn closes(&mut self, kernel: &dyn Kernel, directory: &Directory) -> u32 {
+    /// Closes the registry of a domain without coroutines and workers: frees everything, and returns the generation
+    /// with which names go on.
+    pub(crate) fn closes(&mut self, platform: &dyn Platform, directory: &Directory) -> u32 {
         self.is_open = false;
-        self.attendant = None;
-        self.trims(kernel, directory);
-        self.table.clear(kernel, directory);
+        self.poll_hook = None;
+        self.trim(platform, directory);
+        self.table.clear(platform, directory);
         self.table.later()
     }
 }

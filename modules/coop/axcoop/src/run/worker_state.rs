@@ -6,12 +6,12 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::task::block::Header;
 
 /// The coroutine that a worker polls.
-pub(crate) struct Polling {
+pub(crate) struct WorkerState {
     /// Null between polls. Read by the worker, and by interrupts of its CPU.
     current: AtomicPtr<Header>,
 }
 
-impl Polling {
+impl WorkerState {
     pub(crate) const fn new() -> Self {
         Self {
             current: AtomicPtr::new(ptr::null_mut()),
@@ -19,7 +19,7 @@ impl Polling {
     }
 
     #[inline]
-    pub(crate) fn polls(&self, header: Option<&'static Header>) {
+    pub(crate) fn set_current(&self, header: Option<&'static Header>) {
         let header = header.map_or(ptr::null(), ptr::from_ref);
         self.current.store(header.cast_mut(), Ordering::Relaxed);
     }
