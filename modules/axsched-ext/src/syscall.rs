@@ -19,7 +19,7 @@
 //! | error | errno | when |
 //! |---|---|---|
 //! | [`Error::NotBuiltIn`] | −38 `ENOSYS` | the build has another policy; with the feature `recorded`, that is an error of `start_pbg` and `measure_start_under` only |
-//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling under PBG, and they are not [connected](crate::pbg::Together::connect) |
+//! | [`Error::NotSupported`] | −95 `EOPNOTSUPP` | more than one CPU is scheduling under PBG, and they are not [connected](crate::pbg::SmpPbgScheduler::connect) |
 //! | [`Error::NotConnected`] | −107 `ENOTCONN` | `measure_start` with the feature `recorded`: more than one CPU is scheduling, and nobody has called [`connect`](crate::recorded::Recording::connect) |
 //! | [`Error::AlreadyMeasuring`] | −114 `EALREADY` | `measure_start` while measuring |
 //! | [`Error::NotMeasuring`] | −22 `EINVAL` | `measure_end` without `measure_start` |
@@ -44,7 +44,7 @@
 //! for these calls: who spawned a task cannot be told from what a queue sees.
 
 pub use crate::pbg::Error;
-use crate::pbg::{About, BasePolicy, Behind, CONTROL, StoreError, console};
+use crate::pbg::{About, BasePolicy, CONTROL, OnSlowReplay, StoreError, console};
 use crate::recorded::RECORDING;
 use crate::selected::{HAS_PBG, IS_RECORDED};
 
@@ -96,7 +96,7 @@ pub fn measure_end() -> Result<usize, Error> {
 /// # Errors
 /// See the [table](self).
 pub fn start_pbg() -> Result<usize, Error> {
-    start_pbg_with(Behind::GiveUp)
+    start_pbg_with(OnSlowReplay::DropPlan)
 }
 
 /// The same, with a say in what becomes of a plan that turns out slower than the
@@ -104,9 +104,9 @@ pub fn start_pbg() -> Result<usize, Error> {
 ///
 /// # Errors
 /// See the [table](self).
-pub fn start_pbg_with(when_behind: Behind) -> Result<usize, Error> {
+pub fn start_pbg_with(on_slow_replay: OnSlowReplay) -> Result<usize, Error> {
     built_in()?;
-    CONTROL.start_pbg_with(when_behind)
+    CONTROL.start_pbg_with(on_slow_replay)
 }
 
 /// Gives a name to the task that is spawned next: its key comes from that and not

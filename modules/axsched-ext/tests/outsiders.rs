@@ -11,7 +11,7 @@ use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{Config, CpuMask, ModelTask, Op, Program, Report, run};
 use axsched_ext::pbg::stored::{Architecture, Figure, Figures, StoredProfile, StoredTask, encode};
 use axsched_ext::pbg::{
-    About, Behind, ControlSource, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
+    About, ControlSource, OnSlowReplay, PLAN_TICKS, PbgScheduler, PbgTask, PerThread, Status,
 };
 use common::proptest_config;
 use common::several::{named, on_several};
@@ -21,7 +21,9 @@ const TICK: u64 = 300;
 
 /// Begins the replay of the profile that was loaded.
 fn start_pbg(_: u32) {
-    PerThread::control().start_pbg_with(Behind::Keep).unwrap();
+    PerThread::control()
+        .start_pbg_with(OnSlowReplay::KeepPlan)
+        .unwrap();
 }
 
 /// A round of an outsider: it computes for so long, and then yields or sleeps.

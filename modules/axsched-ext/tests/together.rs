@@ -11,7 +11,9 @@ use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{
     Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
 };
-use axsched_ext::pbg::{ControlSource, FREE_YIELDS, PbgTask, PerThread, Status, Together};
+use axsched_ext::pbg::{
+    ControlSource, PbgTask, PerThread, SmpPbgScheduler, Status, UNPLANNED_YIELD_ALLOWANCE,
+};
 use common::several::{
     MEASURE_END, MEASURE_START, START_PBG, each_fault_is_found, interrupts_after, joined, named,
     on_several, passes_with, ticking,
@@ -49,8 +51,8 @@ fn played_by<S: SmpStateSource + 'static>(
     PerThread::renew();
     ThreadSmpState::renew();
     // SAFETY: they are new, and of this thread; only these schedulers find them, one for each CPU.
-    unsafe { Together::<ModelTask, VirtualClock, PerThread, S>::connect(on) };
-    let made = |_| Together::<ModelTask, VirtualClock, PerThread, S>::new();
+    unsafe { SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, S>::connect(on) };
+    let made = |_| SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, S>::new();
     let report = run(config, main, made, PbgTask::new);
     let status = PerThread::control().status().unwrap();
     PerThread::retire();
@@ -206,7 +208,7 @@ fn idle_cpu_beside_now_one_and_now_another_is_found() {
     };
     PerThread::renew();
     ThreadSmpState::renew();
-    let made = |_| Together::<ModelTask, VirtualClock, PerThread, ThreadSmpState>::new();
+    let made = |_| SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, ThreadSmpState>::new();
     let found = run(&config, &main, made, PbgTask::new).unwrap_err();
     PerThread::retire();
     let is_it = matches!(found.violation, Violation::IdleBeside { time: ..=200, .. });
@@ -236,7 +238,10 @@ fn rule_8_task_that_yields_more_than_it_may_is_demoted() {
     // No tick comes, so that only yields count.
     let config = ticking(1_000_000, 2);
     let yielder = |yields| Program::new("yielder", (0..yields).map(|_| Op::Yield));
-    for (yields, demoted) in [(FREE_YIELDS, 0), (FREE_YIELDS + 1, 1)] {
+    for (yields, demoted) in [
+        (UNPLANNED_YIELD_ALLOWANCE, 0),
+        (UNPLANNED_YIELD_ALLOWANCE + 1, 1),
+    ] {
         let main = measured_and_followed(&yielder(0), &yielder(yields));
         let (report, status) = played_on(&config, &main, connected(2));
         report.unwrap();

@@ -26,4 +26,4 @@ pub use described::About;
 pub use error::Error;
 pub use phase_list::RECORDED_PHASES;
 pub use record::{RECORD_BYTES, STORED_BYTES};
-pub use recorder::CLOSE;
+pub use recorder::WAKE_TICK_RATIO;

@@ -17,10 +17,10 @@
 //! the CPU, or an interrupt that has hit that task. The timer's interrupt first wakes the tasks that
 //! have slept enough and then calls the tick, both on one CPU, whichever queues the woken go to.
 //! So a wake is the timer's if a tick follows it there
-//! *closely*, within 1/[`CLOSE`] of the time from tick to tick, with nothing but such wakes in
+//! *closely*, within 1/[`WAKE_TICK_RATIO`] of the time from tick to tick, with nothing but such wakes in
 //! between, each close to the next; and if the CPU was idle. Until the next wake, spawn or tick says so,
 //! the wake is *pending*, and the burst that it ended is open. A task's own wake that happens to
-//! come just before a tick is taken for the timer's: one in [`CLOSE`], where wakes and ticks have
+//! come just before a tick is taken for the timer's: one in [`WAKE_TICK_RATIO`], where wakes and ticks have
 //! nothing to do with each other.
 
 use alloc::boxed::Box;
@@ -37,7 +37,7 @@ use pbg_profile::{Figure, Kernel, Label, MAX_TASKS, Place, Start, StoredTask, Wa
 use sched_core::units::{Counts, TaskKey};
 
 /// A wake is close to a tick within the time from tick to tick over this.
-pub const CLOSE: u64 = 1024;
+pub const WAKE_TICK_RATIO: u64 = 1024;
 
 /// How many CPUs can be recorded.
 pub const MAX_CPUS: usize = 64;
@@ -153,7 +153,7 @@ impl Ticks {
             0 => so_far,
             period => period,
         };
-        period / CLOSE
+        period / WAKE_TICK_RATIO
     }
 }
 

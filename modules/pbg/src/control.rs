@@ -27,7 +27,7 @@ use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::counters::Counters;
 use super::plan::Plan;
-use super::replay::{Behind, Prepared};
+use super::replay::{OnSlowReplay, Prepared};
 use super::status::{Mode, Status};
 use pbg_profile::{
     self, Architecture, Expected, Label, Mismatch, PolicyName, Start, StoredProfile,
@@ -353,14 +353,14 @@ impl Control {
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
     pub fn start_pbg(&self) -> Result<usize, Error> {
-        self.start_pbg_with(Behind::GiveUp)
+        self.start_pbg_with(OnSlowReplay::DropPlan)
     }
 
     /// Starts to follow the plan, with a choice for a plan that is behind (rule 11).
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
-    pub fn start_pbg_with(&self, when_behind: Behind) -> Result<usize, Error> {
+    pub fn start_pbg_with(&self, on_slow_replay: OnSlowReplay) -> Result<usize, Error> {
         let inner = self.enter()?;
         match self.mode_under(&inner) {
             Mode::Idle => {}
@@ -373,11 +373,11 @@ impl Control {
         let tasks = plan.tasks().len();
         // Fewer CPUs than were measured take longer, which is not the plan's fault.
         let here = self.connected.get().map_or(1, |connected| connected.cpus);
-        let when_behind = match here < usize::from(profile.header.cpus) {
-            true => Behind::Keep,
-            false => when_behind,
+        let on_slow_replay = match here < usize::from(profile.header.cpus) {
+            true => OnSlowReplay::KeepPlan,
+            false => on_slow_replay,
         };
-        let prepared = Prepared::new(&plan, when_behind)?;
+        let prepared = Prepared::new(&plan, on_slow_replay)?;
         self.counters.planned.store(tasks as u32, Relaxed);
         self.counters.late.store(plan.late().len() as u32, Relaxed);
         self.give(inner, Command::Replay(prepared));

@@ -5,7 +5,7 @@ use core::sync::atomic::{
     Ordering::Release,
 };
 
-use super::status::{BEHIND_BEYOND, Cause, Divergence, Mode, Status};
+use super::status::{BEHIND_FRACTION, Cause, Divergence, Mode, Status};
 use sched_core::units::{Counts, TaskKey};
 
 /// The counters of [`Status`]. There is one writer at a time, the scheduler or,
@@ -73,8 +73,8 @@ impl Counters {
     pub fn status(&self, mode: Mode) -> Status {
         let [lived, measured] = [&self.lived, &self.measured].map(|sum| sum.load(Relaxed));
         let permille = (u128::from(lived) * 1000).checked_div(measured.into());
-        let is_slower = u128::from(lived) * u128::from(BEHIND_BEYOND)
-            > u128::from(measured) * u128::from(BEHIND_BEYOND + 1);
+        let is_slower = u128::from(lived) * u128::from(BEHIND_FRACTION)
+            > u128::from(measured) * u128::from(BEHIND_FRACTION + 1);
         Status {
             mode,
             planned: self.planned.load(Relaxed),

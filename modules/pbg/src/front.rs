@@ -3,7 +3,7 @@
 //! | module | scheduler |
 //! |---|---|
 //! | `one_cpu` | [`PbgScheduler`]: the engine in the queue of one CPU, without a lock |
-//! | `several_cpus` | [`Together`]: one engine for all CPUs, under one lock |
+//! | `several_cpus` | [`SmpPbgScheduler`]: one engine for all CPUs, under one lock |
 //! | `placement` | the part under that lock: which CPU may run a ready task, and which is interrupted for it |
 
 mod one_cpu;
@@ -11,4 +11,4 @@ mod placement;
 mod several_cpus;
 
 pub use one_cpu::PbgScheduler;
-pub use several_cpus::Together;
+pub use several_cpus::SmpPbgScheduler;

@@ -49,7 +49,7 @@
 //!  8. A planned task is demoted if it is found beyond [`OVERRUN_FACTOR`] times its longest
 //!     recorded time by [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`] handovers of the CPU
 //!     (its exit is one, and a tick counts for eight). It is also demoted if it has yielded
-//!     [`FREE_YIELDS`] times more than that factor allows. From then on it runs from the fallback
+//!     [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor allows. From then on it runs from the fallback
 //!     queue, and the rest of the plan stands. So a planned task waits for twice the planned time
 //!     of its predecessors, for that many ticks or handovers of each, and for the tenth of rule 7.
 //!  9. The root is outside the plan, but the program's next steps depend on it. When it wakes it
@@ -64,12 +64,12 @@
 //!     the optimality of the shortest remaining processing time discipline, 1968), unless one
 //!     waits for another, which a record does not say. So the turnaround decides. The replay is
 //!     behind when the tasks that have come are later than in the measured run by more than
-//!     1/[`BEHIND_BEYOND`] of the measured turnaround of all, and a tick for each task of the
+//!     1/[`BEHIND_FRACTION`] of the measured turnaround of all, and a tick for each task of the
 //!     plan. Then the plan is dropped at that tick: all ready tasks go to the fallback queue,
 //!     first the late ones, in order of arrival, and then the others, by rank. Two times are not
-//!     counted: [`LATE_BY_ITSELF`] times what a late task has used beyond its record; and, for
+//!     counted: [`OVERRUN_LATENESS_FACTOR`] times what a late task has used beyond its record; and, for
 //!     each task of the plan, what all have used beyond their record and unknown tasks at all. The
-//!     plan stays if the call that started it asks for that ([`Behind`]), or if the user has set
+//!     plan stays if the call that started it asks for that ([`OnSlowReplay`]), or if the user has set
 //!     priorities or deadlines. After the last task's end the status tells, with nothing left out,
 //!     whether the replay was slower.
 //!
@@ -82,7 +82,7 @@
 //! tasks. Pick, put and tick allocate nothing: the calls do.
 //!
 //! **Several CPUs.** These are the rules of one CPU. Several follow one plan if they are
-//! connected, and the rules hold for them together: [`Together`] says how.
+//! connected, and the rules hold for them together: [`SmpPbgScheduler`] says how.
 //!
 //! **Limits.** Rules 7 to 11 need ticks and preemption (`axtask/preempt`). A block and an exit
 //! look the same, so rule 11 counts a blocked task when it wakes, and until then as if it had
@@ -133,19 +133,21 @@ mod tests;
 
 pub use console::StoreError;
 pub use control::{BasePolicy, Control, LoadError};
-pub use front::{PbgScheduler, Together};
+pub use front::{PbgScheduler, SmpPbgScheduler};
 pub use pbg_profile as stored;
 pub use pbg_profile::MAX_TASKS;
-pub use pbg_record::{About, CLOSE, Error, RECORD_BYTES, RECORDED_PHASES, STORED_BYTES, recorded};
-pub use plan::{BLOCKS_IN_FULL, EQUAL_WITHIN, Late, Plan, PlannedTask, Step, Weight};
+pub use pbg_record::{
+    About, Error, RECORD_BYTES, RECORDED_PHASES, STORED_BYTES, WAKE_TICK_RATIO, recorded,
+};
+pub use plan::{BLOCKS_IN_FULL, Late, Plan, PlannedTask, Step, TIE_FRACTION, Weight};
 pub use replay::{
-    Behind, ENTRY_BYTES, FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS,
-    OVERRUN_TICKS, PLAN_TICKS,
+    ENTRY_BYTES, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_LATENESS_FACTOR, OVERRUN_TICKS,
+    OnSlowReplay, PLAN_TICKS, UNPLANNED_YIELD_ALLOWANCE,
 };
 #[cfg(feature = "model")]
 pub use simulated::run_together;
 #[cfg(feature = "model")]
 pub use source::PerThread;
 pub use source::{CONTROL, ControlSource, SystemControl};
-pub use status::{BEHIND_BEYOND, Cause, Divergence, Mode, Status};
+pub use status::{BEHIND_FRACTION, Cause, Divergence, Mode, Status};
 pub use task::{PbgState, PbgTask, SLICE_TICKS};

@@ -22,7 +22,7 @@
 //!     planned as one step of one burst; and next to nothing for one that is
 //!     blocked again and again, and for longer than it runs (a server).
 //!  5. **Equal is by arrival.** If the times before several tasks of a band differ by at
-//!     most 1/[`EQUAL_WITHIN`] of the least, the first spawned goes first.
+//!     most 1/[`TIE_FRACTION`] of the least, the first spawned goes first.
 //!  6. **Deadlines.** In a class in which some task has a deadline, every task
 //!     is a band by itself, and the order is one in which every task ends in
 //!     time; of those orders, one with the least average turnaround.
@@ -94,7 +94,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-pub use order::EQUAL_WITHIN;
+pub use order::TIE_FRACTION;
 pub use steps::Step;
 pub use weight::{BLOCKS_IN_FULL, Weight};
 

@@ -36,12 +36,15 @@ mod watch;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering::Relaxed;
 
-pub use entry::{FREE_YIELDS, LATE_BY_ITSELF, OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_TICKS};
+pub use entry::{
+    OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_LATENESS_FACTOR, OVERRUN_TICKS,
+    UNPLANNED_YIELD_ALLOWANCE,
+};
 pub use place::Place;
 pub use table::ENTRY_BYTES;
 pub use table::Prepared;
 pub use turns::PLAN_TICKS;
-pub use watch::Behind;
+pub use watch::OnSlowReplay;
 
 use super::caller::Caller;
 use super::counters::{Counters, add, increment};
@@ -487,7 +490,7 @@ impl<T> Replay<T> {
         };
         self.counters.behind.store(true, Relaxed);
         self.counters.diverged(divergence);
-        if self.watch.when_behind == Behind::Keep {
+        if self.watch.on_slow_replay == OnSlowReplay::KeepPlan {
             return false;
         }
         self.late_first(now);

@@ -6,7 +6,7 @@ use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 use sched_smp::ThreadSmpStatePinned;
 use sched_smp::{SmpStateSource, ThreadSmpState, simulated_machine as machine};
 
-use super::{PbgTask, PerThread, Together};
+use super::{PbgTask, PerThread, SmpPbgScheduler};
 
 /// [`model::run`] with PBG on several CPUs, which follow one plan, under the control of this thread
 /// ([`PerThread`]).
@@ -25,7 +25,7 @@ fn together<S: SmpStateSource + 'static>(
     config: &Config,
     main: &Program,
 ) -> Result<Report, Box<Failure>> {
-    type Pbg<S> = Together<ModelTask, VirtualClock, PerThread, S>;
+    type Pbg<S> = SmpPbgScheduler<ModelTask, VirtualClock, PerThread, S>;
     ThreadSmpState::renew();
     // SAFETY: it is new, and of this thread; all schedulers that find it are made below, and none of them
     // outlives the call. No other code uses this thread's control while this runs.

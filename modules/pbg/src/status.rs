@@ -7,7 +7,7 @@ use sched_core::units::TaskKey;
 /// The replay is behind when its tasks together are late by more than one part in this many of the
 /// measured turnaround of all (rule 11), and by a tick each. Twenty, as less than that is no reason
 /// to lose the gain of a plan.
-pub const BEHIND_BEYOND: u64 = 20;
+pub const BEHIND_FRACTION: u64 = 20;
 
 /// What PBG is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Status {
     /// True if the plan was dropped (rules 10 and 11).
     pub dropped: bool,
     /// True if the replay is slower than the measured run: a tick has found it so (rule 11), or
-    /// `turnaround_permille` is above 1,000 by more than one part in [`BEHIND_BEYOND`].
+    /// `turnaround_permille` is above 1,000 by more than one part in [`BEHIND_FRACTION`].
     pub behind: bool,
     /// How long the plan's tasks that have come lived, each from its spawn until it last gave
     /// the CPU away, in thousandths of how long they did when they were measured: after the

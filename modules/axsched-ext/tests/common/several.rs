@@ -5,7 +5,7 @@ use axsched_ext::balance::{Machine, simulated_machine};
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::{Adapter, Policy};
 use axsched_ext::model::{Config, Failure, Op, Program, Report, TaskReport, Violation};
-use axsched_ext::pbg::{Behind, ControlSource, PerThread};
+use axsched_ext::pbg::{ControlSource, OnSlowReplay, PerThread};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -24,7 +24,7 @@ pub fn call_pbg(what: u32) {
         MEASURE_START => control.measure_start().unwrap(),
         MEASURE_END => drop(control.measure_end_by::<VirtualClock>().unwrap()),
         START_PBG => drop(control.start_pbg().unwrap()),
-        START_PBG_AND_KEEP => drop(control.start_pbg_with(Behind::Keep).unwrap()),
+        START_PBG_AND_KEEP => drop(control.start_pbg_with(OnSlowReplay::KeepPlan).unwrap()),
         _ => unreachable!("no such call"),
     }
 }

@@ -219,7 +219,7 @@ fn wakes(recorder: &'static Recorder, now: u64) -> Wakes {
 #[test]
 fn a_wake_is_the_timers_if_a_tick_follows_closely_even_after_others() {
     let (recorder, tasks, _) = ticking(12);
-    let close = TICK / CLOSE;
+    let close = TICK / WAKE_TICK_RATIO;
     let mut now = 4 * TICK - 11 * close;
     for task in &tasks[1..] {
         recorder.woken(0, task, tasks[0], Counts(now));
@@ -237,7 +237,7 @@ fn a_wake_is_the_timers_if_a_tick_follows_closely_even_after_others() {
 
 #[test]
 fn a_wake_is_a_tasks_if_no_tick_follows_closely_and_counts_as_one_of_its() {
-    let close = TICK / CLOSE;
+    let close = TICK / WAKE_TICK_RATIO;
     for (gap, is_timers) in [(close, true), (close + 1, false)] {
         let (recorder, tasks, now) = ticking(3);
         recorder.woken(0, tasks[1], tasks[0], Counts(now));

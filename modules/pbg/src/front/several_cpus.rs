@@ -1,6 +1,6 @@
 //! The scheduler of several CPUs: one plan and one ready set for all, under one lock.
 //!
-//! Each CPU's queue is a [`Together`]. Before [`connect`](Together::connect) it is a scheduler of
+//! Each CPU's queue is a [`SmpPbgScheduler`]. Before [`connect`](SmpPbgScheduler::connect) it is a scheduler of
 //! its own. From its first pick or tick after that, its CPU has *joined*: its tasks are in the
 //! common [engine](crate::engine), in which the rules of [PBG](crate) hold for all CPUs together:
 //!
@@ -289,7 +289,7 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Part<T, C, M, S> {
 
 /// PBG's scheduler of one of several CPUs. `M` is where it finds its control, `S` where it finds
 /// the shared state.
-pub struct Together<T, C, M = SystemControl, S = SystemSmpState>
+pub struct SmpPbgScheduler<T, C, M = SystemControl, S = SystemSmpState>
 where
     T: 'static,
     C: 'static,
@@ -305,7 +305,7 @@ where
     part: Option<Part<T, C, M, S>>,
 }
 
-impl<T, C, M, S> Together<T, C, M, S> {
+impl<T, C, M, S> SmpPbgScheduler<T, C, M, S> {
     /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self {
@@ -321,13 +321,13 @@ impl<T, C, M, S> Together<T, C, M, S> {
     }
 }
 
-impl<T, C, M, S> Default for Together<T, C, M, S> {
+impl<T, C, M, S> Default for SmpPbgScheduler<T, C, M, S> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T, C, M, S> Together<T, C, M, S>
+impl<T, C, M, S> SmpPbgScheduler<T, C, M, S>
 where
     T: 'static,
     C: Clock + 'static,
@@ -439,7 +439,7 @@ where
     }
 }
 
-impl<T, C, M, S> BaseScheduler for Together<T, C, M, S>
+impl<T, C, M, S> BaseScheduler for SmpPbgScheduler<T, C, M, S>
 where
     T: 'static,
     C: Clock + 'static,
@@ -501,11 +501,11 @@ where
 }
 
 impl<T: 'static, C: Clock + 'static> SmpVariant for PbgScheduler<T, C> {
-    type Smp = Together<T, C>;
+    type Smp = SmpPbgScheduler<T, C>;
 
     unsafe fn connect(machine: Machine) {
         // SAFETY: the caller's promise.
-        unsafe { Together::<T, C>::connect(machine) };
+        unsafe { SmpPbgScheduler::<T, C>::connect(machine) };
     }
 }
 

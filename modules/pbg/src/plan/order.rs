@@ -15,7 +15,7 @@ use sched_core::units::Counts;
 /// of s to s + s/64, in any order, have an average turnaround less than 1/128 above
 /// the least, as all their pairs together differ by at most n²/4 × s/64 and the
 /// least sum of turnarounds is above n²/2 × s.
-pub const EQUAL_WITHIN: u64 = 64;
+pub const TIE_FRACTION: u64 = 64;
 
 /// A task on its way to its rank.
 pub struct Candidate {
@@ -64,7 +64,7 @@ pub fn most(task: &StoredTask) -> Counts {
 pub fn equal_by_arrival(class: &mut [Candidate]) {
     let mut rest = class;
     while let Some(shortest) = rest.first().map(|task| task.sort_key) {
-        let allowed = shortest.saturating_add(Counts(shortest.0 / EQUAL_WITHIN));
+        let allowed = shortest.saturating_add(Counts(shortest.0 / TIE_FRACTION));
         let equal = rest.partition_point(|task| task.sort_key <= allowed);
         let (group, longer) = rest.split_at_mut(equal);
         for task in group.iter_mut() {

@@ -415,7 +415,7 @@ proptest! {
             let first = task.weight.before(plan.steps()[steps][0].run, task.run);
             prop_assert!(task.weight <= Weight::WHOLE);
             prop_assert!(task.sort_key <= first);
-            prop_assert!(first.0 - task.sort_key.0 <= task.sort_key.0 / EQUAL_WITHIN);
+            prop_assert!(first.0 - task.sort_key.0 <= task.sort_key.0 / TIE_FRACTION);
             prop_assert!(task.run <= task.most);
             prop_assert!(*class > 0);
         }

@@ -33,12 +33,12 @@ const SPINS: u8 = OVERRUN_HANDOVERS + 1;
 /// Yields that any task may make, however few were planned (rule 8): one more contended lock is not
 /// another behaviour. Not many, as a task that yields until another has done its part keeps the CPU
 /// from that.
-pub const FREE_YIELDS: u64 = 64;
+pub const UNPLANNED_YIELD_ALLOWANCE: u64 = 64;
 
 /// This many times the time that a task has used beyond its record is its own part of its lateness
 /// (rule 11). A task that waits for another is hardly ever on the CPU. A task that has more to do
 /// than recorded has at least a tenth of it, with the others of the fallback queue.
-pub const LATE_BY_ITSELF: u64 = 64;
+pub const OVERRUN_LATENESS_FACTOR: u64 = 64;
 
 /// A time that is longer than recorded by one part in this many is as recorded, for the order of
 /// tasks (rule 5).
@@ -266,7 +266,7 @@ impl Entry {
     const fn may_yield(&self) -> u64 {
         self.most_yields
             .saturating_mul(OVERRUN_FACTOR)
-            .saturating_add(FREE_YIELDS)
+            .saturating_add(UNPLANNED_YIELD_ALLOWANCE)
     }
 
     /// Returns true if it has been spawned.
@@ -301,7 +301,9 @@ impl Entry {
         if lived <= self.turnaround {
             return i128::from(lived.0) - i128::from(age.min(self.turnaround).0);
         }
-        let own = self.surplus(interval).saturating_mul(LATE_BY_ITSELF);
+        let own = self
+            .surplus(interval)
+            .saturating_mul(OVERRUN_LATENESS_FACTOR);
         i128::from((lived - self.turnaround).0.saturating_sub(own.0))
     }
 

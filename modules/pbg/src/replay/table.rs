@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use super::entry::Entry;
-use super::watch::{Behind, Watch};
+use super::watch::{OnSlowReplay, Watch};
 use crate::plan::{Plan, Step};
 use crate::ready_set::{RANK_BYTES, ReadySet};
 use pbg_record::error::{Error, boxed};
@@ -39,14 +39,14 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub fn new(plan: &Plan, when_behind: Behind) -> Result<Self, Error> {
+    pub fn new(plan: &Plan, on_slow_replay: OnSlowReplay) -> Result<Self, Error> {
         let tasks = plan.tasks();
         // If the user has asked for another order than the shortest first, it may well be slower.
         let is_asked_for = tasks.last().is_some_and(|last| last.band > 0);
-        let when_behind = if is_asked_for {
-            Behind::Keep
+        let on_slow_replay = if is_asked_for {
+            OnSlowReplay::KeepPlan
         } else {
-            when_behind
+            on_slow_replay
         };
         let measured = tasks.iter().fold(Counts::ZERO, |sum, task| {
             sum.saturating_add(task.turnaround)
@@ -54,7 +54,7 @@ impl Prepared {
         Ok(Self {
             table: Table::new(plan)?,
             ready_set: ReadySet::new(tasks.len())?,
-            watch: Watch::new(when_behind, measured),
+            watch: Watch::new(on_slow_replay, measured),
         })
     }
 }

@@ -6,7 +6,7 @@
 use core::mem::take;
 
 use super::entry::Entry;
-use crate::status::{BEHIND_BEYOND, Divergence};
+use crate::status::{BEHIND_FRACTION, Divergence};
 use crate::task::Role;
 use sched_core::units::Counts;
 
@@ -15,17 +15,17 @@ const LOOKS_A_TICK: usize = 64;
 
 /// The consequence for a plan that is behind the measured run (rule 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Behind {
+pub enum OnSlowReplay {
     /// Drop it, and go on with round robin.
     #[default]
-    GiveUp,
+    DropPlan,
     /// Keep it, and say in the status that it is behind. Rule 10 may still drop it.
-    Keep,
+    KeepPlan,
 }
 
 /// A round over all tasks, some of them at each tick.
 pub struct Watch {
-    pub when_behind: Behind,
+    pub on_slow_replay: OnSlowReplay,
     found_behind: bool,
     /// The rank at which the round goes on.
     next: u32,
@@ -46,16 +46,16 @@ pub struct Watch {
 
 impl Watch {
     /// Creates a watch over tasks with this measured turnaround in all.
-    pub const fn new(when_behind: Behind, measured: Counts) -> Self {
+    pub const fn new(on_slow_replay: OnSlowReplay, measured: Counts) -> Self {
         Self {
-            when_behind,
+            on_slow_replay,
             found_behind: false,
             next: 0,
             lateness: 0,
             surplus: Counts::ZERO,
             most_late: (0, 0),
             unknown: Counts::ZERO,
-            allowed: Counts(measured.0 / BEHIND_BEYOND),
+            allowed: Counts(measured.0 / BEHIND_FRACTION),
             ticked: None,
             tick: Counts(u64::MAX),
         }

@@ -76,7 +76,10 @@ fn rule_11_a_large_plan_is_looked_at_in_parts() {
 
 #[test]
 fn rule_11_the_plan_stays_if_the_call_or_the_user_asks_for_it() {
-    for (when_behind, has_priorities) in [(Behind::Keep, false), (Behind::GiveUp, true)] {
+    for (on_slow_replay, has_priorities) in [
+        (OnSlowReplay::KeepPlan, false),
+        (OnSlowReplay::DropPlan, true),
+    ] {
         let mut cpu = measured_with_a_gate(3);
         if has_priorities {
             edited(&cpu, |tasks| {
@@ -85,7 +88,7 @@ fn rule_11_the_plan_stays_if_the_call_or_the_user_asks_for_it() {
                 }
             });
         }
-        cpu.control.start_pbg_with(when_behind).unwrap();
+        cpu.control.start_pbg_with(on_slow_replay).unwrap();
         assert_eq!(replayed_with_a_gate(&mut cpu, 3), Some(14));
         assert!(!cpu.status().dropped);
     }

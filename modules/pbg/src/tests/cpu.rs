@@ -211,6 +211,6 @@ pub fn edited(cpu: &Cpu, edit: impl Fn(&mut [StoredTask])) {
 /// Demotes the running task, which yields until rule 8 applies.
 pub fn demote(cpu: &mut Cpu) {
     let before = cpu.status().demoted;
-    cpu.trace(&std::format!("{}x yield", FREE_YIELDS + 1));
+    cpu.trace(&std::format!("{}x yield", UNPLANNED_YIELD_ALLOWANCE + 1));
     assert_eq!(cpu.status().demoted, before + 1);
 }

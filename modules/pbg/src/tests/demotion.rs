@@ -31,7 +31,7 @@ fn rule_8_a_task_that_runs_as_planned_is_never_demoted() {
 #[test]
 fn rule_8_time_before_a_block_counts_too() {
     let mut cpu = measured(&[("blocks", 10)]);
-    cpu.control.start_pbg_with(Behind::Keep).unwrap(); // it sleeps for so long
+    cpu.control.start_pbg_with(OnSlowReplay::KeepPlan).unwrap(); // it sleeps for so long
     cpu.trace("spawn blocks, block");
     (0..3).for_each(|_| cpu.trace("+8, block, +1_000_000, wake blocks, pick"));
     // 24 of 10: the first tick to find it so, and the second.
@@ -78,14 +78,17 @@ fn rule_8_a_task_demoted_at_its_first_tick_goes_there_too() {
 #[test]
 fn rule_8_a_task_that_yields_far_more_than_recorded_is_demoted() {
     let mut cpu = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
-    cpu.trace(&format!("{FREE_YIELDS}x yield>yielder"));
+    cpu.trace(&format!("{UNPLANNED_YIELD_ALLOWANCE}x yield>yielder"));
     assert_eq!(cpu.status().demoted, 0);
     cpu.trace("yield>next");
     let first = cpu.status().first.unwrap();
     assert_eq!(cpu.status().demoted, 1);
     let found = (first.cause, first.task, first.expected, first.found);
     let yielder = TaskKey::ROOT.child(0);
-    assert_eq!(found, (Cause::Yields, yielder, 0, FREE_YIELDS + 1));
+    assert_eq!(
+        found,
+        (Cause::Yields, yielder, 0, UNPLANNED_YIELD_ALLOWANCE + 1)
+    );
     cpu.trace("yield>next");
 }
 
@@ -96,7 +99,7 @@ fn rule_8_recorded_yields_may_be_twice_as_many() {
     cpu.trace("wake main, pick");
     cpu.follow(1);
     cpu.trace("spawn yielder, spawn unknown, block>yielder");
-    let may = OVERRUN_FACTOR * 100 + FREE_YIELDS;
+    let may = OVERRUN_FACTOR * 100 + UNPLANNED_YIELD_ALLOWANCE;
     cpu.trace(&format!("{may}x yield>yielder, yield>unknown"));
 }
 
@@ -104,11 +107,11 @@ fn rule_8_recorded_yields_may_be_twice_as_many() {
 #[test]
 fn rule_8_yields_before_a_preemption_are_counted_once() {
     let mut cpu = following(&[("yielder", 1_000_000)], &["unknown"]);
-    for _ in 0..FREE_YIELDS / 3 {
+    for _ in 0..UNPLANNED_YIELD_ALLOWANCE / 3 {
         cpu.trace("3x yield>yielder, preempt>yielder");
     }
     assert_eq!(cpu.status().demoted, 0);
-    let rest = FREE_YIELDS % 3;
+    let rest = UNPLANNED_YIELD_ALLOWANCE % 3;
     cpu.trace(&format!(
         "{rest}x yield>yielder, yield>unknown (one too many)"
     ));
@@ -118,7 +121,7 @@ fn rule_8_yields_before_a_preemption_are_counted_once() {
 #[test]
 fn rule_8_yields_before_a_block_count_too() {
     let mut cpu = following(&[("yielder", 1_000_000)], &[]);
-    let quarter = format!("{}x yield, block", FREE_YIELDS / 4);
+    let quarter = format!("{}x yield, block", UNPLANNED_YIELD_ALLOWANCE / 4);
     for demoted in [0, 0, 0, 0, 1] {
         cpu.trace(&quarter);
         assert_eq!(cpu.status().demoted, demoted);
@@ -129,14 +132,14 @@ fn rule_8_yields_before_a_block_count_too() {
 #[test]
 fn rule_8_yields_before_a_block_are_not_granted_again() {
     let mut cpu = following(&[("yielder", 1_000_000), ("next", 2_000_000)], &[]);
-    cpu.trace(&format!("{}x yield>yielder", FREE_YIELDS - 1));
+    cpu.trace(&format!("{}x yield>yielder", UNPLANNED_YIELD_ALLOWANCE - 1));
     cpu.trace("block, wake yielder, yield>yielder, yield>yielder, yield>next");
 }
 
 #[test]
 fn rule_8_yields_before_another_task_wakes_count_too() {
     let mut cpu = following(&[("yielder", 1_000_000), ("sleeper", 2_000_000)], &[]);
-    let half = format!("{}x yield>yielder", FREE_YIELDS / 2);
+    let half = format!("{}x yield>yielder", UNPLANNED_YIELD_ALLOWANCE / 2);
     cpu.trace("block>sleeper, block, wake yielder, pick");
     cpu.trace(&half);
     cpu.trace("wake sleeper");
@@ -177,7 +180,7 @@ fn rule_8_the_first_divergence_is_reported() {
 fn rule_8_a_yield_counts_once_even_if_a_task_is_put_before_its_pick() {
     let mut cpu = following(&[("yields", 1_000_000)], &[]);
     let main = cpu.asleep("main").unwrap();
-    for made in 1..=FREE_YIELDS {
+    for made in 1..=UNPLANNED_YIELD_ALLOWANCE {
         let yields = cpu.current.take().unwrap();
         cpu.scheduler.put_prev_task(yields, false);
         cpu.wake(&main);

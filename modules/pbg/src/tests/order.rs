@@ -9,7 +9,9 @@ use sched_core::units::Counts;
 #[test]
 fn rule_5_the_shortest_ready_task_runs_and_keeps_the_cpu() {
     let mut cpu = following(&[("long", 100), ("short", 1), ("middle", 50)], &[]);
-    cpu.trace(&std::format!("on>short, {FREE_YIELDS}x yield>short"));
+    cpu.trace(&std::format!(
+        "on>short, {UNPLANNED_YIELD_ALLOWANCE}x yield>short"
+    ));
     cpu.trace("block>middle (a blocked task is not ready), wake short, on>middle");
     cpu.trace("yield>short (it takes over at the next yield), block>middle, wake short");
     cpu.trace("interrupt>short (and at the next tick), spawn unknown, block, block>long");

@@ -13,7 +13,7 @@ use sched_smp::{ThreadSmpState, simulated_machine};
 
 /// A task, with the bit mask of the CPUs that it may run on.
 type Job = PbgTask<u64>;
-type Sched = Together<u64, VirtualClock, PerThread, ThreadSmpState>;
+type Sched = SmpPbgScheduler<u64, VirtualClock, PerThread, ThreadSmpState>;
 type Sharing = All<u64, VirtualClock, PerThread, ThreadSmpState>;
 
 const ANYWHERE: u64 = u64::MAX;

@@ -18,7 +18,7 @@ use sched_smp::{ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
 
 /// The CPUs that a task may run on, as a bit mask.
 type Mask = AtomicU64;
-type Sched<S> = Together<Mask, VirtualClock, PerThread, S>;
+type Sched<S> = SmpPbgScheduler<Mask, VirtualClock, PerThread, S>;
 
 thread_local! {
     static HERE: Cell<(usize, *const ())> = const { Cell::new((0, ptr::null())) };
