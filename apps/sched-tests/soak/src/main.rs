@@ -1,15 +1,14 @@
-//! Tasks that do everything a task may do, at random from a seed, and somebody who watches that none
-//! waits for ever.
+//! Tasks that do everything a task may do, at random from a seed, and a watch that none waits for ever.
 //!
-//! Main keeps 16 to 48 tasks alive, which it spawns or which they spawn themselves. What a task does,
-//! step by step, follows from the seed and from its place in the tree of spawns (`task`): it computes,
-//! yields, sleeps, waits until another wakes it or for its children, takes a lock, spawns, changes its
-//! priority and its affinity, and ends. With the same seed the same tasks do the same; when they do it is
-//! the scheduler's affair, which in real time differs from boot to boot.
+//! Main keeps 16 to 48 tasks alive, which it spawns or which they spawn themselves. The steps of a task
+//! follow from the seed and from its place in the tree of spawns (`task`). It computes, yields, sleeps,
+//! waits until another wakes it or for its children, takes a lock, spawns, changes its priority and its
+//! affinity, and ends. With the same seed the same tasks take the same steps. Their times depend on the
+//! scheduler, and in real time they differ from boot to boot.
 //!
 //! Time is cut into rounds, of 5 s or 400 tasks of main's at most, after which main waits for all to
-//! end and counts. Under PBG a third of the time is measured, round by round; then the last of these rounds is
-//! played again, under its plan, and what is left are rounds that the plan knows nothing of.
+//! end and counts. Under PBG a third of the time is measured, round by round. Then the last of these rounds
+//! is replayed under its plan. The remaining rounds are unknown to the plan.
 //!
 //! | checked | where |
 //! |---|---|
@@ -20,13 +19,13 @@
 //! | no task has two CPUs | `record` |
 //! | a task runs where its affinity allows, when a step begins | `task` |
 //! | no two tasks are between taking and releasing a lock | `lock` |
-//! | who was spawned ends, once | `rounds` |
+//! | each task that was spawned ends, once | `rounds` |
 //!
-//! What is found goes to the console, with who waits how long, what each CPU runs and what the scheduler
-//! knew, and the guest panics.
+//! A finding goes to the console, with the length of each wait, the task of each CPU and the scheduler's
+//! state. Then the guest panics.
 //!
-//! **What is no finding.** `axtask` loses a wake now and then, with stock schedulers, too: each wait has a
-//! limit after which it looks again, and the summary says how many wakes were lost. A sleep may end
+//! **Not a finding.** `axtask` loses a wake now and then, with stock schedulers too. Each wait has a limit
+//! after which it looks again, and the summary counts the lost wakes. A sleep may end
 //! early, after a change of CPU. Priorities are between −5 and 5: with the extremes of CFS a
 //! task's turn may rightly be minutes away.
 //!

@@ -1,7 +1,6 @@
-//! What is known of each task that is alive: written by itself and by `axtask`'s hook, read by all.
+//! A record of each task that is alive, written by the task and by `axtask`'s hook, read by all.
 //!
-//! What is written belongs to no other value: all is `Relaxed`, and a report may be a moment old here and
-//! there.
+//! No value depends on another, so all are `Relaxed`. A report may be a moment old here and there.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
@@ -21,19 +20,19 @@ pub const MAX_CPUS: usize = 8;
 pub enum Doing {
     /// It has not had a CPU yet.
     Start,
-    /// It computes.
+    /// It computes numbers.
     Compute,
-    /// It yields.
+    /// It yields its CPU.
     Yield,
-    /// It sleeps.
+    /// It sleeps for a time.
     Sleep,
-    /// It waits until somebody wakes it.
+    /// It waits until another task wakes it.
     Wait,
-    /// It wakes somebody.
+    /// It wakes another task.
     Wake,
     /// It takes, has or releases a lock.
     Lock,
-    /// It spawns.
+    /// It spawns a task.
     Spawn,
     /// It waits for its children.
     Join,
@@ -41,12 +40,12 @@ pub enum Doing {
     Priority,
     /// It changes its affinity.
     Affinity,
-    /// It ends.
+    /// It ends its work.
     End,
 }
 
 impl Doing {
-    /// All of them, in their order.
+    /// All acts, in their order.
     pub const ALL: [(Self, &'static str); 12] = [
         (Self::Start, "start"),
         (Self::Compute, "compute"),
@@ -62,52 +61,52 @@ impl Doing {
         (Self::End, "end"),
     ];
 
-    /// What it is called in the summary.
+    /// Returns its name in the summary.
     pub const fn name(doing: u8) -> &'static str {
         Self::ALL[doing as usize].1
     }
 }
 
-/// What is known of a task.
+/// The record of a task.
 pub struct Record {
-    /// In the order of spawns, from 1.
+    /// Its number in the order of spawns, from 1.
     pub id: u32,
-    /// Who spawned it, if that was not main.
+    /// The task that spawned it, if that was not main.
     pub parent: Option<Arc<Record>>,
     /// The task, once it was spawned.
     pub task: SpinNoIrq<Option<WeakAxTaskRef>>,
-    /// A [`Doing`].
+    /// Its act, a [`Doing`].
     pub doing: AtomicU8,
     /// When its last step began, since boot.
     pub step_ns: AtomicU64,
-    /// Until when it sleeps or waits at most.
+    /// The latest time until which it sleeps or waits.
     pub until_ns: AtomicU64,
-    /// Where it may run, a bit a CPU.
+    /// The CPUs on which it may run, a bit each.
     pub mask: AtomicU32,
-    /// Where it runs or ran last.
+    /// The CPU on which it runs or ran last.
     pub cpu: AtomicU8,
-    /// It has a CPU, since when.
+    /// True while it has a CPU.
     pub has_cpu: AtomicBool,
-    /// Since when it has had a CPU.
+    /// The time since which it has had a CPU.
     pub entered_ns: AtomicU64,
-    /// Since when it has been ready; 0 if it is not, or nobody has seen it yet.
+    /// The time since which it has been ready. 0 if it is not, or if the hook has not seen it yet.
     pub ready_ns: AtomicU64,
-    /// Where it waits, alone.
+    /// The queue in which it waits, alone.
     pub queue: WaitQueue,
-    /// Which of its waits it is in, or was last.
+    /// The number of its current or last wait.
     pub wait: AtomicU32,
-    /// What it waits for has come.
+    /// True once the event that it waits for has come.
     pub woken: AtomicBool,
-    /// The wait that somebody's wake was for, when that was done.
+    /// The number of the wait for which it was woken last.
     pub notified: AtomicU32,
-    /// And when it was done.
+    /// The time of that wake.
     pub notified_ns: AtomicU64,
     /// Its children that have not ended.
     pub children: AtomicUsize,
 }
 
 impl Record {
-    /// Of a task that is about to be spawned.
+    /// Makes the record of a task that is about to be spawned.
     pub fn new(id: u32, parent: Option<Arc<Self>>, mask: u32) -> Self {
         let now = now_ns();
         Self {
@@ -131,34 +130,34 @@ impl Record {
         }
     }
 
-    /// Its state, if it has been spawned and is not reclaimed yet.
+    /// Returns its state, if it has been spawned and is not reclaimed yet.
     pub fn state(&self) -> Option<TaskState> {
         let task = self.task.lock().as_ref().and_then(WeakAxTaskRef::upgrade);
         task.map(|task| task.state())
     }
 
-    /// Whether it was spawned, and nothing is left of it.
+    /// Returns true if it was spawned and is reclaimed.
     pub fn is_reclaimed(&self) -> bool {
         let task = self.task.lock();
         task.as_ref().is_some_and(|task| task.strong_count() == 0)
     }
 }
 
-/// How many places there are.
+/// The number of places.
 pub const PLACES: usize = 96;
 
-/// Who is alive, or not reclaimed yet.
+/// The tasks that are alive or not reclaimed yet.
 pub static PLACES_OF: [SpinNoIrq<Option<Arc<Record>>>; PLACES] =
     [const { SpinNoIrq::new(None) }; PLACES];
 
-/// The id of the task that each CPU runs; 0 is one that is not of this program's.
+/// The id of the task that each CPU runs; 0 for a task that does not belong to this program.
 pub static RUNS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 /// How often a task found itself on another CPU than before.
 pub static MIGRATIONS: AtomicU64 = AtomicU64::new(0);
 /// The id of a task that has two CPUs.
 pub static TWICE: AtomicU32 = AtomicU32::new(0);
 
-/// The longest that a ready task has waited, and who that was, doing what.
+/// The longest wait of a ready task for a CPU.
 pub static LONGEST: SpinNoIrq<Longest> = SpinNoIrq::new(Longest {
     ns: 0,
     id: 0,
@@ -168,11 +167,11 @@ pub static LONGEST: SpinNoIrq<Longest> = SpinNoIrq::new(Longest {
 /// A wait for a CPU.
 #[derive(Clone, Copy)]
 pub struct Longest {
-    /// How long it was.
+    /// The length of the wait.
     pub ns: u64,
-    /// Whose.
+    /// The id of the task.
     pub id: u32,
-    /// What it was about to go on with.
+    /// The act with which the task was about to go on.
     pub doing: u8,
 }
 
