@@ -1,6 +1,6 @@
 use super::*;
 use axsched_ext::{
-    pbg::stored::{self, Phases, Start, StoredPhase, Woken},
+    pbg::stored::{self, Phases, StoredPhase, Woken},
     units::Counts,
 };
 

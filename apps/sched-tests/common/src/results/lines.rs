@@ -147,7 +147,7 @@ pub fn followed_line(
 
 /// Returns true if the average turnaround is longer by more than the share by which PBG judges itself.
 fn is_slower(measured_ns: u64, replayed_ns: u64) -> bool {
-    let by = u128::from(pbg::BEHIND_BEYOND);
+    let by = u128::from(pbg::BEHIND_FRACTION);
     u128::from(replayed_ns) * by > u128::from(measured_ns) * (by + 1)
 }
 
