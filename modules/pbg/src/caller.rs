@@ -18,7 +18,7 @@ pub trait Caller: Copy {
     fn may_have<T>(self, task: &PbgTask<T>) -> bool;
 
     /// Returns true if the task is reserved for another CPU, which is idle.
-    fn is_awaited_elsewhere<T>(self, task: &PbgTask<T>) -> bool;
+    fn is_reserved_elsewhere<T>(self, task: &PbgTask<T>) -> bool;
 }
 
 /// The only CPU.
@@ -39,7 +39,7 @@ impl Caller for Alone {
     }
 
     #[inline(always)]
-    fn is_awaited_elsewhere<T>(self, _: &PbgTask<T>) -> bool {
+    fn is_reserved_elsewhere<T>(self, _: &PbgTask<T>) -> bool {
         false
     }
 }
@@ -51,6 +51,6 @@ pub fn take_first<T, E: Caller>(queue: &mut Queue<T, PbgState>, by: E) -> Option
     if E::ALONE {
         return queue.pop_front();
     }
-    let is_spare = |task: &PbgTask<T>| !by.is_awaited_elsewhere(task) && by.may_have(task);
+    let is_spare = |task: &PbgTask<T>| !by.is_reserved_elsewhere(task) && by.may_have(task);
     (queue.remove_first(is_spare)).or_else(|| queue.remove_first(|task| by.may_have(task)))
 }

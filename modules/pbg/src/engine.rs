@@ -43,7 +43,7 @@ use sched_policies::rr;
 use super::caller::{Caller, take_first};
 use super::control::{Command, ModeByte};
 use super::grant::{Grant, NO_PLAN};
-use super::replay::{OnCpu, Place, Replay};
+use super::replay::{OnCpu, PlanPosition, Replay};
 use super::source::ControlSource;
 use super::task::{PbgState, PbgTask, Role};
 
@@ -377,12 +377,12 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     }
 
     /// Returns the place of the running task of `cpu`, if that comes after `task`, which is ready.
-    pub fn after(&self, cpu: &Cpu, task: &PbgTask<T>, now: Counts) -> Option<Place> {
+    pub fn after(&self, cpu: &Cpu, task: &PbgTask<T>, now: Counts) -> Option<PlanPosition> {
         let Work::Replay(replay) = &self.work else {
             return None;
         };
-        let place = replay.place_of_ready(task)?;
-        let running = replay.place_of_running(&cpu.here, now);
+        let place = replay.position_of_ready(task)?;
+        let running = replay.position_of_running(&cpu.here, now);
         running.filter(|&running| place < running)
     }
 

@@ -40,7 +40,7 @@ pub use entry::{
     OVERRUN_FACTOR, OVERRUN_HANDOVERS, OVERRUN_LATENESS_FACTOR, OVERRUN_TICKS,
     UNPLANNED_YIELD_ALLOWANCE,
 };
-pub use place::Place;
+pub use place::PlanPosition;
 pub use table::ENTRY_BYTES;
 pub use table::Prepared;
 pub use turns::PLAN_TICKS;
@@ -458,8 +458,8 @@ impl<T> Replay<T> {
             tick = Tick::Reschedule; // rule 8
         }
         let first = self.first_ready(by);
-        let first = first.and_then(|task| self.place_of_ready(task));
-        if let (Some(first), Some(running)) = (first, self.place_of_running(here, now))
+        let first = first.and_then(|task| self.position_of_ready(task));
+        if let (Some(first), Some(running)) = (first, self.position_of_running(here, now))
             && first < running
         {
             tick = Tick::Reschedule; // rule 5

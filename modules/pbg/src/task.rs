@@ -47,15 +47,15 @@ impl Role {
 /// The CPUs that may run a ready task, on several CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(super) struct Held(u32);
+pub(super) struct Reservation(u32);
 
-impl Held {
+impl Reservation {
     /// Each CPU that its affinity allows.
-    pub const NOT: Self = Self(0);
+    pub const NONE: Self = Self(0);
 
-    const LEFT: u32 = 1;
-    const STAYS: u32 = 2;
-    const AWAITED: u32 = 3;
+    const UNTIL_SWITCHED: u32 = 1;
+    const PINNED: u32 = 2;
+    const RESERVED: u32 = 3;
 
     const fn new(cpu: usize, how: u32) -> Self {
         Self(4 * cpu as u32 + how)
@@ -66,33 +66,33 @@ impl Held {
     }
 
     /// Only this CPU, which has not left the task yet, if its affinity allows that.
-    pub const fn left(cpu: usize) -> Self {
-        Self::new(cpu, Self::LEFT)
+    pub const fn until_switched(cpu: usize) -> Self {
+        Self::new(cpu, Self::UNTIL_SWITCHED)
     }
 
     /// Only this CPU, whatever its affinity has become: the task goes on there before anything
     /// else.
-    pub const fn stays(cpu: usize) -> Self {
-        Self::new(cpu, Self::STAYS)
+    pub const fn pinned(cpu: usize) -> Self {
+        Self::new(cpu, Self::PINNED)
     }
 
-    /// As [`Self::NOT`], but it is reserved for this CPU, which is idle and was asked to take it.
-    pub const fn awaited(cpu: usize) -> Self {
-        Self::new(cpu, Self::AWAITED)
+    /// As [`Self::NONE`], but it is reserved for this CPU, which is idle and was asked to take it.
+    pub const fn reserved_for(cpu: usize) -> Self {
+        Self::new(cpu, Self::RESERVED)
     }
 
     /// Returns the only CPU that may run it, if there is one, and true if its affinity is ignored.
     pub const fn only(self) -> Option<(usize, bool)> {
         match self.0 % 4 {
-            Self::LEFT => Some((self.cpu(), false)),
-            Self::STAYS => Some((self.cpu(), true)),
+            Self::UNTIL_SWITCHED => Some((self.cpu(), false)),
+            Self::PINNED => Some((self.cpu(), true)),
             _ => None,
         }
     }
 
     /// Returns true if it is reserved for a CPU other than this one.
-    pub const fn is_awaited_but_by(self, cpu: usize) -> bool {
-        self.0 % 4 == Self::AWAITED && self.cpu() != cpu
+    pub const fn is_reserved_but_for(self, cpu: usize) -> bool {
+        self.0 % 4 == Self::RESERVED && self.cpu() != cpu
     }
 }
 
@@ -106,8 +106,8 @@ pub struct PbgState {
     /// The number in a [`Role`].
     role: AtomicU32,
     pub(super) record: RecordRef,
-    /// The number in a [`Held`].
-    held: AtomicU32,
+    /// The number in a [`Reservation`].
+    reservation: AtomicU32,
     /// PLACE, of the fallback queue.
     place: AtomicU32,
     /// It is its CPU's `gc`, from its first `add_task` on.
@@ -142,12 +142,12 @@ impl PbgState {
         self.is_gc.load(Relaxed)
     }
 
-    pub(super) fn held(&self) -> Held {
-        Held(self.held.load(Relaxed))
+    pub(super) fn reservation(&self) -> Reservation {
+        Reservation(self.reservation.load(Relaxed))
     }
 
-    pub(super) fn hold(&self, held: Held) {
-        self.held.store(held.0, Relaxed);
+    pub(super) fn reserve(&self, reservation: Reservation) {
+        self.reservation.store(reservation.0, Relaxed);
     }
 }
 
@@ -157,7 +157,7 @@ impl InitialState for PbgState {
         epoch: AtomicU32::new(0),
         role: AtomicU32::new(Role::OUTSIDE.0),
         record: RecordRef::nowhere(),
-        held: AtomicU32::new(0),
+        reservation: AtomicU32::new(0),
         place: AtomicU32::new(0),
         is_gc: AtomicBool::new(false),
     };

@@ -256,7 +256,10 @@ fn of_coroutines(domain: &'static Domain) -> Connections {
 }
 
 /// Makes one more connection, whose receiver wakes this one, too; or none of its parts.
-fn connection(domain: &'static Domain, last: Option<CoroutineId>) -> Result<CoroutineId, SpawnError> {
+fn connection(
+    domain: &'static Domain,
+    last: Option<CoroutineId>,
+) -> Result<CoroutineId, SpawnError> {
     let sender = domain.try_spawn(Sender::new(&SERVER, None, None), PRIORITY)?;
     let handler = Handler::new(&SERVER, Some(sender.cid()), None);
     let handler = domain

@@ -4,8 +4,6 @@ use sched_tests_common::platform;
 
 /// Says how to run it on a guest, and fails.
 pub fn main() {
-    println!(
-        "selftest checks a guest: make run A=selftest T=tasks FEATURES=sched_pbg"
-    );
+    println!("selftest checks a guest: make run A=selftest T=tasks FEATURES=sched_pbg");
     platform::finish(false);
 }

@@ -23,9 +23,9 @@ use sched_smp::{MAX_CPUS, Machine, SmpStateSource};
 use crate::caller::Caller;
 use crate::engine::{Cpu, Engine};
 use crate::grant::Grant;
-use crate::replay::Place;
+use crate::replay::PlanPosition;
 use crate::source::ControlSource;
-use crate::task::{Held, PbgTask};
+use crate::task::{PbgTask, Reservation};
 
 type Handle<T> = Arc<PbgTask<T>>;
 
@@ -65,14 +65,14 @@ impl<I, S> Caller for Here<'_, I, S> {
         may_have(self.machine, task, self.cpu)
     }
 
-    fn is_awaited_elsewhere<T>(self, task: &PbgTask<T>) -> bool {
-        let held = task.policy_state().held();
-        held != Held::NOT && held.is_awaited_but_by(self.cpu)
+    fn is_reserved_elsewhere<T>(self, task: &PbgTask<T>) -> bool {
+        let held = task.policy_state().reservation();
+        held != Reservation::NONE && held.is_reserved_but_for(self.cpu)
     }
 }
 
 pub fn may_have<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
-    match task.policy_state().held().only() {
+    match task.policy_state().reservation().only() {
         Some((only, true)) => only == cpu,
         Some((only, false)) => only == cpu && may_run(machine, task, cpu),
         None => may_run(machine, task, cpu),
@@ -86,7 +86,7 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
 }
 
 /// The state of one CPU in the placement.
-pub(super) struct Known<T> {
+pub(super) struct CpuPlacement<T> {
     /// It has joined.
     joined: bool,
     /// Its last pick found no task.
@@ -109,7 +109,7 @@ pub struct Placement<T> {
     free: u32,
     /// The CPUs to interrupt when the lock is released, as a bit mask.
     pub(super) to_interrupt: u64,
-    pub(super) known: [Known<T>; MAX_CPUS],
+    pub(super) cpus: [CpuPlacement<T>; MAX_CPUS],
 }
 
 impl<T> Placement<T> {
@@ -117,8 +117,8 @@ impl<T> Placement<T> {
         Self {
             free: 0,
             to_interrupt: 0,
-            known: [const {
-                Known {
+            cpus: [const {
+                CpuPlacement {
                     joined: false,
                     idles: false,
                     asked: false,
@@ -138,7 +138,7 @@ impl<T> Placement<T> {
 
     /// Returns the number of ready tasks that are held on this CPU (COUNTED).
     pub const fn held(&self, cpu: usize) -> u32 {
-        self.known[cpu].held
+        self.cpus[cpu].held
     }
 
     /// Requests an IPI to this CPU, which is sent when the lock is released.
@@ -152,29 +152,29 @@ impl<T> Placement<T> {
     }
 
     /// Counts a task that is about to be in a queue, held as `held` (COUNTED).
-    pub fn counts(&mut self, task: &PbgTask<T>, held: Held) {
-        task.policy_state().hold(held);
+    pub fn count_in(&mut self, task: &PbgTask<T>, held: Reservation) {
+        task.policy_state().reserve(held);
         *self.count(held) += 1;
     }
 
     /// Changes how a task in a queue is held (COUNTED).
-    pub fn hold(&mut self, task: &PbgTask<T>, held: Held) {
-        *self.count(task.policy_state().held()) -= 1;
-        self.counts(task, held);
+    pub fn hold(&mut self, task: &PbgTask<T>, held: Reservation) {
+        *self.count(task.policy_state().reservation()) -= 1;
+        self.count_in(task, held);
     }
 
-    const fn count(&mut self, held: Held) -> &mut u32 {
+    const fn count(&mut self, held: Reservation) -> &mut u32 {
         match held.only() {
-            Some((cpu, _)) => &mut self.known[cpu].held,
+            Some((cpu, _)) => &mut self.cpus[cpu].held,
             None => &mut self.free,
         }
     }
 
     /// Forgets a task that has left its queue.
-    fn is_not_ready(&mut self, machine: &Machine, task: &PbgTask<T>) {
-        *self.count(task.policy_state().held()) -= 1;
-        task.policy_state().hold(Held::NOT);
-        for known in &mut self.known[..machine.cpus] {
+    fn forget(&mut self, machine: &Machine, task: &PbgTask<T>) {
+        *self.count(task.policy_state().reservation()) -= 1;
+        task.policy_state().reserve(Reservation::NONE);
+        for known in &mut self.cpus[..machine.cpus] {
             for of in [&mut known.left, &mut known.asked_for] {
                 if ptr::eq(*of, task) {
                     *of = ptr::null();
@@ -211,15 +211,15 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Lets the calling CPU join.
-    pub fn joins<S>(&mut self, here: Here<'_, T, S>) {
-        self.placement.known[here.cpu].joined = true;
+    pub fn join<S>(&mut self, here: Here<'_, T, S>) {
+        self.placement.cpus[here.cpu].joined = true;
     }
 
     pub fn add<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, task: Handle<T>) {
         let at = Arc::as_ptr(&task);
-        self.placement.counts(&task, Held::NOT);
+        self.placement.count_in(&task, Reservation::NONE);
         (self.engine).add(&mut self.cpus[here.cpu], here.grant, here, task);
-        self.place(here, at);
+        self.dispatch_to_cpu(here, at);
     }
 
     pub fn put<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, prev: Handle<T>, preempt: bool) {
@@ -229,20 +229,20 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
             if grant.runs(&prev) {
                 grant.forget(); // it migrates, and a helper has the CPU
             }
-            self.placement.counts(&prev, Held::NOT);
+            self.placement.count_in(&prev, Reservation::NONE);
             (self.engine).put(&mut self.cpus[cpu], grant, here, prev, EnqueueReason::Woken);
-            return self.place(here, at);
+            return self.dispatch_to_cpu(here, at);
         }
         self.leave(here);
         let stays = S::PREEMPTED_STAY && preempt;
         let held = match stays {
-            true => Held::stays(cpu),
-            false => Held::left(cpu),
+            true => Reservation::pinned(cpu),
+            false => Reservation::until_switched(cpu),
         };
-        self.placement.counts(&prev, held);
+        self.placement.count_in(&prev, held);
         let why = grant.why(&prev, preempt);
         (self.engine).put(&mut self.cpus[cpu], grant, here, prev, why);
-        let known = &mut self.placement.known[cpu];
+        let known = &mut self.placement.cpus[cpu];
         known.returned = true;
         if !stays {
             known.left = at;
@@ -260,20 +260,20 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         let next = self.pick(here);
         // LEFT: without a next task the pick that follows looks again, and the CPU has not left the
         // task by then.
-        self.placement.known[here.cpu].returned = next.is_none();
+        self.placement.cpus[here.cpu].returned = next.is_none();
         next
     }
 
     pub fn pick<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) -> Option<Handle<T>> {
         let Here { machine, cpu, .. } = here;
-        if !core::mem::replace(&mut self.placement.known[cpu].returned, false) {
+        if !core::mem::replace(&mut self.placement.cpus[cpu].returned, false) {
             self.leave(here);
         }
         let next = (self.engine).pick(&mut self.cpus[cpu], here.grant, here);
         if let Some(task) = &next {
-            self.placement.is_not_ready(machine, task);
+            self.placement.forget(machine, task);
         }
-        let known = &mut self.placement.known[cpu];
+        let known = &mut self.placement.cpus[cpu];
         let was_idle = core::mem::replace(&mut known.idles, next.is_none());
         if was_idle {
             S::smp_state().was_interrupted(cpu); // an idle CPU is told of no tick
@@ -283,12 +283,12 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         }
         // SAFETY: LEFT.
         if let Some(left) = unsafe { known.left.as_ref() }
-            && self.wanted_by(machine, left, Some(cpu)).is_some()
+            && self.cpu_to_ask(machine, left, Some(cpu)).is_some()
         {
             self.placement.interrupt(cpu);
         }
         self.ask_for_left(here);
-        self.has_answered(here);
+        self.note_answer(here);
         next
     }
 
@@ -301,36 +301,36 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         };
         let reschedules = tick == Tick::Reschedule;
         if !reschedules {
-            self.has_answered(here); // or it does with its pick
+            self.note_answer(here); // or it does with its pick
         }
         reschedules
     }
 
     pub fn remove(&mut self, machine: &Machine, task: &Handle<T>) -> Option<Handle<T>> {
         let removed = self.engine.remove(task)?;
-        self.placement.is_not_ready(machine, &removed);
+        self.placement.forget(machine, &removed);
         Some(removed)
     }
 
     /// Notes that the calling CPU has answered: it has looked, or picked (PLACED).
-    fn has_answered<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) {
-        let known = &mut self.placement.known[here.cpu];
+    fn note_answer<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) {
+        let known = &mut self.placement.cpus[here.cpu];
         known.asked = false;
         let asked_for = core::mem::replace(&mut known.asked_for, ptr::null());
         // SAFETY: in a queue of the engine, or it would be null.
         if let Some(task) = unsafe { asked_for.as_ref() } {
-            self.placement.hold(task, Held::NOT);
-            self.place(here, asked_for);
+            self.placement.hold(task, Reservation::NONE);
+            self.dispatch_to_cpu(here, asked_for);
         }
     }
 
     /// Notes that the calling CPU has switched since it put a task back (LEFT).
     fn leave<S: SmpStateSource>(&mut self, here: Here<'_, T, S>) {
-        let left = core::mem::replace(&mut self.placement.known[here.cpu].left, ptr::null());
+        let left = core::mem::replace(&mut self.placement.cpus[here.cpu].left, ptr::null());
         // SAFETY: LEFT.
         if let Some(task) = unsafe { left.as_ref() } {
-            self.placement.hold(task, Held::NOT);
-            self.place(here, left);
+            self.placement.hold(task, Reservation::NONE);
+            self.dispatch_to_cpu(here, left);
         }
     }
 
@@ -339,9 +339,9 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         let Here { machine, cpu, .. } = here;
         for other in (0..machine.cpus).filter(|&other| other != cpu) {
             // SAFETY: LEFT.
-            if let Some(left) = unsafe { self.placement.known[other].left.as_ref() }
+            if let Some(left) = unsafe { self.placement.cpus[other].left.as_ref() }
                 && may_run(machine, left, cpu)
-                && self.takes(cpu, left)
+                && self.would_take(cpu, left)
             {
                 self.placement.interrupt(other);
             }
@@ -349,24 +349,28 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
     }
 
     /// Returns true if `cpu` would take that task from a queue.
-    fn takes(&self, cpu: usize, task: &PbgTask<T>) -> bool {
+    fn would_take(&self, cpu: usize, task: &PbgTask<T>) -> bool {
         let comes_before = || self.engine.after(&self.cpus[cpu], task, C::now()).is_some();
-        self.placement.known[cpu].idles || comes_before()
+        self.placement.cpus[cpu].idles || comes_before()
     }
 
     /// Asks a CPU that would take this ready task to look (PLACED).
-    fn place<S: SmpStateSource>(&mut self, here: Here<'_, T, S>, task: *const PbgTask<T>) {
+    fn dispatch_to_cpu<S: SmpStateSource>(
+        &mut self,
+        here: Here<'_, T, S>,
+        task: *const PbgTask<T>,
+    ) {
         // SAFETY: it is in a queue of the engine.
         let task = unsafe { &*task };
-        let Some(cpu) = self.wanted_by(here.machine, task, None) else {
+        let Some(cpu) = self.cpu_to_ask(here.machine, task, None) else {
             return;
         };
-        let known = &mut self.placement.known[cpu];
+        let known = &mut self.placement.cpus[cpu];
         known.asked = true;
         known.asked_for = task;
         let idles = known.idles;
         if idles {
-            self.placement.hold(task, Held::awaited(cpu));
+            self.placement.hold(task, Reservation::reserved_for(cpu));
         }
         // An idle CPU that makes the call itself, in an interrupt, picks when that is over.
         if !(idles && cpu == here.cpu) {
@@ -376,7 +380,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
 
     /// Returns the CPU to ask for this ready task. The CPU `held`, where it is held now, is not
     /// asked.
-    fn wanted_by(
+    fn cpu_to_ask(
         &self,
         machine: &Machine,
         task: &PbgTask<T>,
@@ -387,13 +391,13 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
             None => may_have(machine, task, cpu),
         };
         let asked = (0..machine.cpus).filter(|&cpu| {
-            let known = &self.placement.known[cpu];
+            let known = &self.placement.cpus[cpu];
             known.joined && !known.asked && may_have(cpu)
         });
         let now = C::now();
-        let mut last: Option<(Place, usize)> = None;
+        let mut last: Option<(PlanPosition, usize)> = None;
         for cpu in asked {
-            if self.placement.known[cpu].idles {
+            if self.placement.cpus[cpu].idles {
                 return Some(cpu);
             }
             if let Some(running) = self.engine.after(&self.cpus[cpu], task, now)

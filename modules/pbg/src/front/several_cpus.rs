@@ -63,7 +63,7 @@ const MAX_SPINS: u32 = 16_384;
 
 /// The words of a CPU that are read without the lock.
 #[repr(C, align(64))]
-struct Own<T> {
+struct CpuGrant<T> {
     /// Other CPUs read it when they put a task into this CPU's queue. Only the running task is
     /// kept, and its own CPU puts that back.
     grant: Grant<T, true>,
@@ -73,9 +73,9 @@ struct Own<T> {
 
 /// The words of a CPU that has not joined: no task goes on there, and none is kept. So a yield and
 /// its pick need not ask whether it has.
-static OF_NOBODY: Own<()> = Own::new();
+static NO_CPU: CpuGrant<()> = CpuGrant::new();
 
-impl<T> Deref for Own<T> {
+impl<T> Deref for CpuGrant<T> {
     type Target = Grant<T, true>;
     #[inline(always)]
     fn deref(&self) -> &Grant<T, true> {
@@ -83,7 +83,7 @@ impl<T> Deref for Own<T> {
     }
 }
 
-impl<T> Own<T> {
+impl<T> CpuGrant<T> {
     const fn new() -> Self {
         Self {
             grant: Grant::new(),
@@ -91,9 +91,9 @@ impl<T> Own<T> {
         }
     }
 
-    const fn of_nobody() -> &'static Self {
+    const fn of_no_cpu() -> &'static Self {
         // SAFETY: of the same layout (`repr(C)`, and no `T` but behind a pointer, which stays null).
-        unsafe { &*(&raw const OF_NOBODY).cast() }
+        unsafe { &*(&raw const NO_CPU).cast() }
     }
 
     /// Returns true if this task, which is put back, goes on by the plan (rule 5 of PBG). The plan
@@ -102,7 +102,7 @@ impl<T> Own<T> {
     /// If it runs here, no other CPU puts it back: a wake waits until the CPU has left the task,
     /// and so has picked; and a migration is told to the CPU that is left ([`Locked::put`]).
     #[inline(always)]
-    fn goes_on(&self, prev: &Handle<T>) -> bool {
+    fn spend_yield(&self, prev: &Handle<T>) -> bool {
         let budget = self.budget();
         let goes_on = budget > 0 && self.runs(prev);
         if goes_on {
@@ -113,8 +113,8 @@ impl<T> Own<T> {
 }
 
 /// The state that all CPUs share.
-struct All<T, C, M, S> {
-    own: [Own<T>; MAX_CPUS],
+struct System<T, C, M, S> {
+    grants: [CpuGrant<T>; MAX_CPUS],
     /// COUNTED: the number of ready tasks that are held on no CPU. Written under the lock.
     free: AtomicU32,
     /// The number of commands taken, from 1. Written under the lock.
@@ -123,10 +123,10 @@ struct All<T, C, M, S> {
     shared: PhantomData<S>,
 }
 
-impl<T, C: Clock, M: ControlSource, S: SmpStateSource> All<T, C, M, S> {
+impl<T, C: Clock, M: ControlSource, S: SmpStateSource> System<T, C, M, S> {
     const fn new() -> Self {
         Self {
-            own: [const { Own::new() }; MAX_CPUS],
+            grants: [const { CpuGrant::new() }; MAX_CPUS],
             free: AtomicU32::new(0),
             epoch: AtomicU32::new(1),
             locked: SpinMutex::new(Locked::new()),
@@ -165,17 +165,17 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> All<T, C, M, S> {
 
     /// Calls `does` under the lock with `cpu` as the calling CPU, and then sends the IPIs that it
     /// requested.
-    fn act<R>(
+    fn with_lock_as<R>(
         &self,
         cpu: usize,
         does: impl FnOnce(&mut Locked<T, C, M>, Here<'_, T, S>) -> R,
     ) -> R {
         let mut locked = self.lock();
-        let own = &self.own[cpu];
-        let here = Here::new(Self::machine(), cpu, own);
+        let grant = &self.grants[cpu];
+        let here = Here::new(Self::machine(), cpu, grant);
         locked.catch_up(here);
         let result = does(&mut locked, here);
-        own.held.store(locked.placement.held(cpu), Relaxed);
+        grant.held.store(locked.placement.held(cpu), Relaxed);
         self.free.store(locked.placement.free(), Relaxed);
         let to_interrupt = locked.placement.take_to_interrupt();
         let epoch = locked.engine.epoch();
@@ -207,25 +207,25 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> All<T, C, M, S> {
 }
 
 /// The machine, and the state that all its CPUs share.
-type Connected<T, C, M, S> = (&'static Machine, &'static All<T, C, M, S>);
+type Connected<T, C, M, S> = (&'static Machine, &'static System<T, C, M, S>);
 
-/// The part of a CPU that has joined.
-struct Part<T: 'static, C: 'static, M: 'static, S: 'static> {
+/// A CPU that has joined.
+struct Member<T: 'static, C: 'static, M: 'static, S: 'static> {
     machine: &'static Machine,
-    all: &'static All<T, C, M, S>,
+    system: &'static System<T, C, M, S>,
     cpu: usize,
-    /// The words of that CPU in `all`.
-    own: &'static Own<T>,
+    /// The words of that CPU in `system`.
+    grant: &'static CpuGrant<T>,
 }
 
-impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Part<T, C, M, S> {
-    fn new((machine, all): Connected<T, C, M, S>, cpu: usize) -> Self {
-        let own = &all.own[cpu];
+impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Member<T, C, M, S> {
+    fn new((machine, system): Connected<T, C, M, S>, cpu: usize) -> Self {
+        let grant = &system.grants[cpu];
         Self {
             machine,
-            all,
+            system,
             cpu,
-            own,
+            grant,
         }
     }
 
@@ -236,12 +236,12 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Part<T, C, M, S> {
     /// A task may be held on another CPU, as it is whenever there are more tasks than CPUs. That is
     /// no reason for every yield to take the lock.
     fn is_alone(&self, prev: &Handle<T>) -> bool {
-        let (own, all) = (self.own, self.all);
-        let is_alone = own.budget() < 0
-            && own.held.load(Relaxed) == 0
-            && all.free.load(Relaxed) == 0
-            && own.runs(prev)
-            && prev.policy_state().epoch.load(Relaxed) == all.epoch.load(Relaxed)
+        let (grant, system) = (self.grant, self.system);
+        let is_alone = grant.budget() < 0
+            && grant.held.load(Relaxed) == 0
+            && system.free.load(Relaxed) == 0
+            && grant.runs(prev)
+            && prev.policy_state().epoch.load(Relaxed) == system.epoch.load(Relaxed)
             && M::control().mode() != ModeByte::COMMAND;
         if is_alone {
             prev.policy_state().slice.renew();
@@ -259,13 +259,13 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Part<T, C, M, S> {
     #[inline(never)]
     fn put(&self, prev: Handle<T>, preempt: bool) {
         if !preempt && self.is_alone(&prev) {
-            return self.own.keep(prev);
+            return self.grant.keep(prev);
         }
         let cpu = (self.machine.this_cpu)();
         // The running task of this CPU gives way, and its pick follows at once (rule 6).
         let switches =
             cpu == self.cpu && ptr::eq((self.machine.current)(), Arc::as_ptr(&prev).cast());
-        let next = (self.all).act(cpu, |locked, here| match switches {
+        let next = (self.system).with_lock_as(cpu, |locked, here| match switches {
             true => locked.switch(here, prev, preempt),
             false => {
                 locked.put(here, prev, preempt);
@@ -273,12 +273,12 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Part<T, C, M, S> {
             }
         });
         if let Some(next) = next {
-            self.own.keep(next);
+            self.grant.keep(next);
         }
     }
 
     fn pick(&self) -> Option<Handle<T>> {
-        (self.all).act(self.cpu, |locked, here| locked.pick(here))
+        (self.system).with_lock_as(self.cpu, |locked, here| locked.pick(here))
     }
 
     /// Returns true if the calling CPU is this one.
@@ -298,20 +298,20 @@ where
 {
     /// The words of the CPU whose queue this is, once that has joined: all that a yield reads which
     /// goes on by the plan.
-    here: &'static Own<T>,
+    here: &'static CpuGrant<T>,
     /// The scheduler before it joins.
-    own: PbgScheduler<T, C, M>,
-    /// Its part, from its first pick or tick after the connection on.
-    part: Option<Part<T, C, M, S>>,
+    single: PbgScheduler<T, C, M>,
+    /// Its membership, from its first pick or tick after the connection on.
+    member: Option<Member<T, C, M, S>>,
 }
 
 impl<T, C, M, S> SmpPbgScheduler<T, C, M, S> {
     /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self {
-            here: Own::of_nobody(),
-            own: PbgScheduler::new(),
-            part: None,
+            here: CpuGrant::of_no_cpu(),
+            single: PbgScheduler::new(),
+            member: None,
         }
     }
 
@@ -344,9 +344,9 @@ where
     /// # Panics
     /// At the next pick or tick of a scheduler that follows a plan by itself.
     pub unsafe fn connect(machine: Machine) {
-        let all = Box::new(All::<T, C, M, S>::new());
+        let system = Box::new(System::<T, C, M, S>::new());
         M::control().connect(machine.cpus, machine.current);
-        S::smp_state().set_common(Box::into_raw(all).cast());
+        S::smp_state().set_common(Box::into_raw(system).cast());
         // SAFETY: the caller's promise.
         unsafe { S::smp_state().connect(machine) };
     }
@@ -357,45 +357,50 @@ where
     /// No scheduler of this type is used any more.
     #[cfg(feature = "model")]
     pub(crate) unsafe fn retire() {
-        if let Some((_, all)) = Self::all() {
+        if let Some((_, system)) = Self::connected() {
             S::smp_state().set_common(ptr::null_mut());
             // SAFETY: `connect` made it from a box, and no scheduler uses it.
-            drop(unsafe { Box::from_raw(ptr::from_ref(all).cast_mut()) });
+            drop(unsafe { Box::from_raw(ptr::from_ref(system).cast_mut()) });
         }
     }
 
     /// Returns the machine and the shared state, once `connect` was called.
     #[inline]
-    fn all() -> Option<Connected<T, C, M, S>> {
+    fn connected() -> Option<Connected<T, C, M, S>> {
         let machine = S::smp_state().machine()?;
         // SAFETY: null, or from `connect` of this type, by its promise, and for good.
-        let all = unsafe { S::smp_state().common().cast::<All<T, C, M, S>>().as_ref() }?;
-        Some((machine, all))
+        let system = unsafe {
+            S::smp_state()
+                .common()
+                .cast::<System<T, C, M, S>>()
+                .as_ref()
+        }?;
+        Some((machine, system))
     }
 
-    /// Returns the part of this CPU, which joins if it can and has not. Called by the CPU whose
+    /// Returns the membership of this CPU, which joins if it can and has not. Called by the CPU whose
     /// queue this is.
-    fn part(&mut self) -> Option<&Part<T, C, M, S>> {
-        if self.part.is_none() && S::smp_state().machine().is_some() {
+    fn member_or_join(&mut self) -> Option<&Member<T, C, M, S>> {
+        if self.member.is_none() && S::smp_state().machine().is_some() {
             self.join();
         }
-        self.part.as_ref()
+        self.member.as_ref()
     }
 
     #[cold]
     #[inline(never)]
     fn join(&mut self) {
-        let Some((machine, all)) = Self::all() else {
+        let Some((machine, system)) = Self::connected() else {
             return;
         };
         let cpu = (machine.this_cpu)();
-        let part = Part::new((machine, all), cpu);
-        self.here = part.own;
-        self.part = Some(part);
+        let member = Member::new((machine, system), cpu);
+        self.here = member.grant;
+        self.member = Some(member);
         (machine.join)();
-        all.act(cpu, |locked, here| {
-            locked.joins(here);
-            while let Some(task) = self.own.pop() {
+        system.with_lock_as(cpu, |locked, here| {
+            locked.join(here);
+            while let Some(task) = self.single.pop() {
                 locked.put(here, task, false);
             }
             // The running task may be one of them: then the next pick follows its return.
@@ -407,34 +412,34 @@ where
     /// is a jump.
     #[inline(never)]
     fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
-        match &self.part {
-            Some(part) => part.put(prev, preempt),
-            None => self.put_to_own(prev, preempt),
+        match &self.member {
+            Some(member) => member.put(prev, preempt),
+            None => self.put_to_single(prev, preempt),
         }
     }
 
     /// Puts a task into the queue of a CPU that has not joined, which brings it along when it
     /// joins.
     #[inline(never)]
-    fn put_to_own(&mut self, prev: Handle<T>, preempt: bool) {
-        self.own.put_prev_task(prev, preempt);
+    fn put_to_single(&mut self, prev: Handle<T>, preempt: bool) {
+        self.single.put_prev_task(prev, preempt);
     }
 
-    /// Apart from [`pick_as_part`](Self::pick_as_part): together, a pick of a CPU that has not
+    /// Apart from [`pick_as_member`](Self::pick_as_member): together, a pick of a CPU that has not
     /// joined would save registers for 11 instructions that only joining needs.
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Handle<T>> {
         match S::smp_state().machine() {
-            Some(_) => self.pick_as_part(),
-            None => self.own.pick_next_task(),
+            Some(_) => self.pick_as_member(),
+            None => self.single.pick_next_task(),
         }
     }
 
     #[inline(never)]
-    fn pick_as_part(&mut self) -> Option<Handle<T>> {
-        match self.part() {
-            Some(part) => part.pick(),
-            None => self.own.pick_next_task(),
+    fn pick_as_member(&mut self) -> Option<Handle<T>> {
+        match self.member_or_join() {
+            Some(member) => member.pick(),
+            None => self.single.pick_next_task(),
         }
     }
 }
@@ -451,12 +456,12 @@ where
     fn init(&mut self) {}
 
     fn add_task(&mut self, task: Handle<T>) {
-        match Self::all() {
-            None => self.own.add_task(task),
-            Some((machine, all)) => {
-                self.own.mark_gc(&task);
+        match Self::connected() {
+            None => self.single.add_task(task),
+            Some((machine, system)) => {
+                self.single.mark_gc(&task);
                 let cpu = (machine.this_cpu)();
-                all.act(cpu, |locked, here| locked.add(here, task));
+                system.with_lock_as(cpu, |locked, here| locked.add(here, task));
             }
         }
     }
@@ -464,10 +469,10 @@ where
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
         debug_assert!(
-            !self.here.runs(&prev) || self.part.as_ref().is_some_and(Part::is_here),
+            !self.here.runs(&prev) || self.member.as_ref().is_some_and(Member::is_here),
             "OWN: another CPU calls"
         );
-        if preempt || !self.here.goes_on(&prev) {
+        if preempt || !self.here.spend_yield(&prev) {
             return self.put_otherwise(prev, preempt);
         }
         self.here.keep(prev);
@@ -479,18 +484,18 @@ where
     }
 
     fn task_tick(&mut self, current: &Handle<T>) -> bool {
-        let Some(&Part { all, cpu, .. }) = self.part() else {
-            return self.own.task_tick(current);
+        let Some(&Member { system, cpu, .. }) = self.member_or_join() else {
+            return self.single.task_tick(current);
         };
-        all.act(cpu, |locked, here| locked.tick(here, current))
+        system.with_lock_as(cpu, |locked, here| locked.tick(here, current))
     }
 
     fn remove_task(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
-        if let Some(task) = self.own.remove_task(task) {
+        if let Some(task) = self.single.remove_task(task) {
             return Some(task);
         }
-        let (machine, all) = Self::all()?;
-        all.act((machine.this_cpu)(), |locked, _| {
+        let (machine, system) = Self::connected()?;
+        system.with_lock_as((machine.this_cpu)(), |locked, _| {
             locked.remove(machine, task)
         })
     }

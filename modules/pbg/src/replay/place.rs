@@ -1,4 +1,4 @@
-//! The place of a task in the order of the plan, and the first ready task that a CPU may run.
+//! The position of a task in the order of the plan, and the first ready task that a CPU may run.
 //!
 //! Places are compared to decide whether a ready task comes before the running one: at a tick, and
 //! on several CPUs when a task becomes ready or an IPI arrives.
@@ -9,14 +9,14 @@ use crate::task::{PbgTask, Role};
 use sched_core::event::Tick;
 use sched_core::units::Counts;
 
-/// A place in the order of the plan: the rank, and the time before the task.
+/// A position in the order of the plan: the rank, and the time before the task.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(usize, Counts);
+pub struct PlanPosition(usize, Counts);
 
-impl Place {
-    /// The place of the root when it goes first (rule 9).
+impl PlanPosition {
+    /// The position of the root when it goes first (rule 9).
     const FIRST: Self = Self(0, Counts::ZERO);
-    /// The place of a task outside the plan.
+    /// The position of a task outside the plan.
     pub const LAST: Self = Self(usize::MAX, Counts::ZERO);
 }
 
@@ -32,44 +32,44 @@ impl<T> Replay<T> {
         left
     }
 
-    /// Returns the place of a ready task in the order of the plan, if it follows that or goes
+    /// Returns the position of a ready task in the order of the plan, if it follows that or goes
     /// first.
-    pub fn place_of_ready(&self, task: &PbgTask<T>) -> Option<Place> {
+    pub fn position_of_ready(&self, task: &PbgTask<T>) -> Option<PlanPosition> {
         let role = task.policy_state().role();
         if role == Role::ROOT {
             let goes_first = self
                 .root
                 .get()
                 .is_some_and(|root| core::ptr::eq(root, task));
-            return goes_first.then_some(Place::FIRST);
+            return goes_first.then_some(PlanPosition::FIRST);
         }
         self.follows(role).then(|| {
             let entry = &self.table.entries[role.rank()];
-            Place(entry.stands_at as usize, entry.remains(Counts::ZERO))
+            PlanPosition(entry.stands_at as usize, entry.remains(Counts::ZERO))
         })
     }
 
-    /// Returns the place of the running task of `cpu`. `None` if no task may preempt it before a
+    /// Returns the position of the running task of `cpu`. `None` if no task may preempt it before a
     /// tick: in a turn, and for the root, which may be about to spawn tasks that come first.
-    pub fn place_of_running(&self, cpu: &OnCpu, now: Counts) -> Option<Place> {
+    pub fn position_of_running(&self, cpu: &OnCpu, now: Counts) -> Option<PlanPosition> {
         if cpu.turns.is_a_turn() || cpu.current == Role::ROOT {
             return None;
         }
         if !self.follows(cpu.current) {
-            return Some(Place::LAST);
+            return Some(PlanPosition::LAST);
         }
         let rank = cpu.current.rank();
         let remains = self.table.entries[rank].remains(now - cpu.since);
-        Some(Place(self.table.stands_at(rank, remains), remains))
+        Some(PlanPosition(self.table.stands_at(rank, remains), remains))
     }
 
     /// Handles an IPI: a task has become ready that comes before the running one.
     pub fn interrupted(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Tick {
-        let Some(running) = self.place_of_running(here, now) else {
+        let Some(running) = self.position_of_running(here, now) else {
             return Tick::Continue;
         };
         let first = self.root_if(by).or_else(|| self.first_ready(by));
-        let Some(ready) = first.and_then(|task| self.place_of_ready(task)) else {
+        let Some(ready) = first.and_then(|task| self.position_of_ready(task)) else {
             return Tick::Continue;
         };
         if ready < running {

@@ -110,7 +110,11 @@ impl Fingerprints {
 /// Returns true if a file can reach an image: tests and the like cannot.
 fn is_built(path: &Path) -> bool {
     // The coroutines are a folder of crates.
-    let depth = if path.starts_with("modules/coop") { 3 } else { 2 };
+    let depth = if path.starts_with("modules/coop") {
+        3
+    } else {
+        2
+    };
     let folder = path.iter().nth(depth).and_then(|folder| folder.to_str());
     let is_left_out = folder.is_some_and(|folder| NOT_BUILT.contains(&folder));
     path != Path::new(NOT_CALLED) && !(path.starts_with("modules") && is_left_out)

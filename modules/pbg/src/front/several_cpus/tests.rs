@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::super::placement::may_have;
 use super::*;
 use crate::caller::Caller;
-use crate::task::Held;
+use crate::task::Reservation;
 use crate::{Control, PLAN_TICKS, PerThread};
 use sched_core::clock::VirtualClock;
 use sched_smp::{ThreadSmpState, simulated_machine};
@@ -14,7 +14,7 @@ use sched_smp::{ThreadSmpState, simulated_machine};
 /// A task, with the bit mask of the CPUs that it may run on.
 type Job = PbgTask<u64>;
 type Sched = SmpPbgScheduler<u64, VirtualClock, PerThread, ThreadSmpState>;
-type Sharing = All<u64, VirtualClock, PerThread, ThreadSmpState>;
+type Sharing = System<u64, VirtualClock, PerThread, ThreadSmpState>;
 
 const ANYWHERE: u64 = u64::MAX;
 
@@ -43,7 +43,7 @@ impl Connected {
         ThreadSmpState::renew();
         // SAFETY: they are new, and no other code finds them.
         unsafe { Sched::connect(machine) };
-        let (_, all) = Sched::all().unwrap();
+        let (_, all) = Sched::connected().unwrap();
         ALL.set(ptr::from_ref(all));
         Self(all)
     }
@@ -75,10 +75,10 @@ fn a_cpu_that_has_spun_for_long_lets_the_machine_wait() {
     let connected = Connected::new(machine);
     let all = connected.0;
 
-    all.act(1, |_, _| ()); // it is free
+    all.with_lock_as(1, |_, _| ()); // it is free
     assert_eq!(WAITS.get(), 0);
     core::mem::forget(all.locked.lock());
-    all.act(1, |_, _| ());
+    all.with_lock_as(1, |_, _| ());
     assert_eq!(WAITS.get(), 3);
     assert!(!all.locked.is_locked());
 }
@@ -89,16 +89,18 @@ fn a_task_held_on_another_cpu_is_not_counted() {
     let connected = Connected::new(simulated_machine(2));
     let all = connected.0;
     let task = job();
-    let counts = || (all.free.load(Relaxed), all.own[1].held.load(Relaxed));
-    all.act(1, |locked, _| locked.placement.counts(&task, Held::NOT));
+    let counts = || (all.free.load(Relaxed), all.grants[1].held.load(Relaxed));
+    all.with_lock_as(1, |locked, _| {
+        locked.placement.count_in(&task, Reservation::NONE)
+    });
     assert_eq!(counts(), (1, 0));
     for (held, counted) in [
-        (Held::left(1), (0, 1)),
-        (Held::awaited(0), (1, 0)),
-        (Held::stays(1), (0, 1)),
-        (Held::left(0), (0, 0)),
+        (Reservation::until_switched(1), (0, 1)),
+        (Reservation::reserved_for(0), (1, 0)),
+        (Reservation::pinned(1), (0, 1)),
+        (Reservation::until_switched(0), (0, 0)),
     ] {
-        all.act(1, |locked, _| locked.placement.hold(&task, held));
+        all.with_lock_as(1, |locked, _| locked.placement.hold(&task, held));
         assert_eq!(counts(), counted, "{held:?}");
     }
 }
@@ -115,11 +117,11 @@ fn ipis_are_sent_once_and_without_the_lock() {
     };
     let connected = Connected::new(machine);
     let all = connected.0;
-    all.act(1, |locked, _| {
+    all.with_lock_as(1, |locked, _| {
         [63, 2, 0, 2].map(|cpu| locked.placement.interrupt(cpu))
     });
     assert_eq!(SENT.take(), [0, 2, 63]);
-    all.act(1, |_, _| ());
+    all.with_lock_as(1, |_, _| ());
     assert!(SENT.take().is_empty());
 }
 
@@ -135,14 +137,26 @@ fn task_in_a_queue_is_for_the_cpus_that_its_hold_and_its_affinity_allow() {
     let grant = Grant::<u64, true>::new();
     let each = [0, 1, 2];
     for (held, may_run, reserved) in [
-        (Held::NOT, [true, true, false], [false; 3]),
-        (Held::awaited(0), [true, true, false], [false, true, true]),
-        (Held::awaited(1), [true, true, false], [true, false, true]),
-        (Held::left(1), [false, true, false], [false; 3]),
-        (Held::left(2), [false; 3], [false; 3]),
-        (Held::stays(2), [false, false, true], [false; 3]),
+        (Reservation::NONE, [true, true, false], [false; 3]),
+        (
+            Reservation::reserved_for(0),
+            [true, true, false],
+            [false, true, true],
+        ),
+        (
+            Reservation::reserved_for(1),
+            [true, true, false],
+            [true, false, true],
+        ),
+        (
+            Reservation::until_switched(1),
+            [false, true, false],
+            [false; 3],
+        ),
+        (Reservation::until_switched(2), [false; 3], [false; 3]),
+        (Reservation::pinned(2), [false, false, true], [false; 3]),
     ] {
-        task.policy_state().hold(held);
+        task.policy_state().reserve(held);
         let here = each.map(|cpu| Here::<_, ThreadSmpState>::new(&machine, cpu, &grant));
         assert_eq!(
             each.map(|cpu| may_have(&machine, &task, cpu)),
@@ -151,7 +165,7 @@ fn task_in_a_queue_is_for_the_cpus_that_its_hold_and_its_affinity_allow() {
         );
         assert_eq!(here.map(|here| here.may_have(&task)), may_run, "{held:?}");
         assert_eq!(
-            here.map(|here| here.is_awaited_elsewhere(&task)),
+            here.map(|here| here.is_reserved_elsewhere(&task)),
             reserved,
             "{held:?}"
         );
@@ -174,7 +188,7 @@ fn one_of_two() -> Machine {
 #[test]
 fn a_preempted_task_does_not_go_on_by_its_grant() {
     let connected = Connected::new(one_of_two());
-    let own = &connected.0.own[0];
+    let own = &connected.0.grants[0];
     let mut sched = Sched::new();
     sched.add_task(job());
     let task = sched.pick_next_task().unwrap();
@@ -372,7 +386,7 @@ fn interrupted_task_that_yields_gives_way() {
     cpus.block(1);
     assert!(cpus.runs(1, &long));
     cpus.yield_now(1);
-    let budget = cpus.connected.0.own[1].budget();
+    let budget = cpus.connected.0.grants[1].budget();
     assert!(budget > 0 && cpus.runs(1, &long), "{budget}");
 
     SENT.take();
@@ -589,7 +603,7 @@ fn yield_beyond_the_plan_takes_the_lock() {
     let short = cpus.spawn(0);
     cpus.pick(1);
     assert!(cpus.runs(1, &short));
-    cpus.connected.0.own[1].set_budget(1);
+    cpus.connected.0.grants[1].set_budget(1);
     assert!(cpus.yield_without_lock(1));
     assert!(!cpus.yield_without_lock(1));
 }
@@ -619,7 +633,7 @@ fn task_that_gives_way_takes_the_lock_once() {
     let next = cpus.spawn(0);
     cpus.here(1);
     cpus.scheds[1].put_prev_task(first, false);
-    assert!(cpus.connected.0.own[1].keeps(&next));
+    assert!(cpus.connected.0.grants[1].keeps(&next));
 }
 
 /// LEFT: no CPU is interrupted to hand over a task that only it may run.

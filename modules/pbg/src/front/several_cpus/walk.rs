@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::super::placement::may_have;
 use super::*;
 use crate::PerThread;
-use crate::task::Held;
+use crate::task::Reservation;
 use sched_core::clock::VirtualClock;
 use sched_smp::{ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
 
@@ -60,8 +60,8 @@ struct Walk<S: SmpStateSource + 'static> {
 }
 
 impl<S: SmpStateSource + 'static> Walk<S> {
-    fn all() -> &'static All<Mask, VirtualClock, PerThread, S> {
-        Sched::<S>::all().unwrap().1
+    fn all() -> &'static System<Mask, VirtualClock, PerThread, S> {
+        Sched::<S>::connected().unwrap().1
     }
 
     fn new(n: usize) -> Self {
@@ -125,7 +125,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
     fn pick(&mut self, c: usize) {
         self.here(c);
         // Its affinity was looked at when it was put aside.
-        let was_kept = Self::all().own[c].is_keeping();
+        let was_kept = Self::all().grants[c].is_keeping();
         let next = self.scheds[c].pick_next_task();
         let before = self.cpus[c].current.take();
         self.cpus[c].picks = false;
@@ -157,7 +157,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         }
         self.arrives();
         if self.cpus[c].current.is_none() {
-            let machine = Sched::<S>::all().unwrap().0;
+            let machine = Sched::<S>::connected().unwrap().0;
             let mut ready = self.ready();
             assert!(
                 !ready.any(|task| may_have(machine, task, c)),
@@ -171,7 +171,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         let ready = (self.tasks.iter()).filter(|(_, state)| *state == State::Ready);
         ready.map(|(task, _)| task).filter(|task| {
             let at = Arc::as_ptr(task).cast_mut();
-            !(Self::all().own.iter()).any(|own| own.keeps_at(at))
+            !(Self::all().grants.iter()).any(|own| own.keeps_at(at))
         })
     }
 
@@ -183,13 +183,13 @@ impl<S: SmpStateSource + 'static> Walk<S> {
             self.stays[t] = Some(c);
         }
         let task = self.tasks[t].0.clone();
-        let part = self.scheds[c].part.as_ref();
-        let is_alone = !preempt && part.is_some_and(|part| part.is_alone(&task));
+        let member = self.scheds[c].member.as_ref();
+        let is_alone = !preempt && member.is_some_and(|member| member.is_alone(&task));
         self.scheds[c].put_prev_task(task, preempt);
         self.cpus[c].picks = true;
         self.arrives();
         if is_alone {
-            let machine = Sched::<S>::all().unwrap().0;
+            let machine = Sched::<S>::connected().unwrap().0;
             assert!(
                 !self.ready().any(|task| may_have(machine, task, c)),
                 "{t} goes on, though a task waits"
@@ -284,7 +284,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 }
                 // A task that is kept between its put and its pick is not found.
                 let at = Arc::as_ptr(&task);
-                let kept = Self::all().own.iter().any(|own| own.keeps_at(at));
+                let kept = Self::all().grants.iter().any(|own| own.keeps_at(at));
                 assert!(kept || self.tasks[t].1 != State::Ready, "{t} was not found");
                 self.check();
             }
@@ -321,9 +321,9 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         let ready: Vec<*const PbgTask<Mask>> = locked.engine.ready().map(ptr::from_ref).collect();
         assert_eq!(ready.len(), self.ready().count(), "no task is lost");
         // SAFETY: in a queue.
-        let held: Vec<Held> = ready
+        let held: Vec<Reservation> = ready
             .iter()
-            .map(|&task| unsafe { &*task }.policy_state().held())
+            .map(|&task| unsafe { &*task }.policy_state().reservation())
             .collect();
         let free = held.iter().filter(|held| held.only().is_none()).count();
         assert_eq!(
@@ -331,21 +331,24 @@ impl<S: SmpStateSource + 'static> Walk<S> {
             (free as u32, free as u32)
         );
         for c in 0..self.cpus.len() {
-            let known = &locked.placement.known[c];
+            let known = &locked.placement.cpus[c];
             let here = held
                 .iter()
                 .filter(|held| held.only().is_some_and(|(cpu, _)| cpu == c));
             assert_eq!(known.held, here.count() as u32);
-            assert!(all.own[c].held.load(Relaxed) >= known.held, "never too low");
+            assert!(
+                all.grants[c].held.load(Relaxed) >= known.held,
+                "never too low"
+            );
             for task in [known.left, known.asked_for] {
                 assert!(task.is_null() || ready.contains(&task));
             }
             assert!(known.asked || known.asked_for.is_null());
         }
         for (&task, &held) in ready.iter().zip(&held) {
-            let awaited_by = |c: &usize| held == Held::awaited(*c);
+            let awaited_by = |c: &usize| held == Reservation::reserved_for(*c);
             if let Some(c) = (0..self.cpus.len()).find(awaited_by) {
-                let known = &locked.placement.known[c];
+                let known = &locked.placement.cpus[c];
                 assert!(known.asked && known.idles && ptr::eq(known.asked_for, task));
             }
         }
@@ -383,7 +386,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 assert!(
                     cpu.current.is_some() || !beside,
                     "{c} idles beside {t}: {:?}",
-                    task.policy_state().held()
+                    task.policy_state().reservation()
                 );
             }
         }
