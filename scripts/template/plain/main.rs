@@ -10,7 +10,7 @@ use axsched_ext::syscall::{label_next, measure_end, measure_start, print_profile
 use std::time::{Duration, Instant};
 use std::{print, println, thread};
 
-/// What each thread counts up to, and how many primes there are.
+/// Each thread's name, the number that it counts up to, and how many primes there are below it.
 const THREADS: [(&str, u32, usize); 3] = [
     ("long", 1_000_000, 78_498),
     ("middle", 300_000, 25_997),
@@ -22,7 +22,7 @@ fn primes(below: u32) -> usize {
     (2..below).filter(|n| !composite(*n)).count()
 }
 
-/// Runs the threads. Returns after how long they were done, on average.
+/// Runs the threads. Returns the average time after which they were done.
 fn workload() -> Duration {
     let start = Instant::now();
     let threads = THREADS.map(|(name, below, expected)| {
@@ -36,7 +36,7 @@ fn workload() -> Duration {
     done.iter().sum::<Duration>() / done.len() as u32
 }
 
-/// How often the CPU's counter counts in a second.
+/// Returns the rate of the CPU's counter in Hz, which turns the profile's counts into times.
 fn counter_hz() -> u64 {
     #[cfg(target_os = "none")]
     return std::os::arceos::modules::axhal::time::nanos_to_ticks(1_000_000_000);

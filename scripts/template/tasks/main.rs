@@ -16,7 +16,7 @@ fn main() {
     run(&APP);
 }
 
-/// SCALE=n of make asks for an n-th of the work.
+/// Returns the tasks. `SCALE=n` of make asks for an n-th of the work.
 fn tasks(scale: u64) -> Vec<Task> {
     let groups = |of_scale_one: u64| (of_scale_one / scale).max(1);
     Vec::from([
@@ -35,7 +35,7 @@ fn task(name: &str, groups: u64) -> Task {
             x = work::spin(x, ROUNDS);
             ctx.yield_now();
         }
-        // What a task returns is whether it came out right: jump tells without the work.
+        // A task returns true if its result is right. `jump` computes the result without the work.
         x == work::jump(1, groups * ROUNDS)
     })
     .yielding(groups)

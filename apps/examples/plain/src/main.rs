@@ -1,5 +1,5 @@
-//! An ordinary ArceOS program: threads of `axstd`, and a clock. All that it has of this kit is the
-//! recorder: what its threads did goes to the console, and `make run` saves it.
+//! An ordinary ArceOS program: threads of `axstd`, and a clock. The only part of this kit in it is
+//! the recorder. It prints what the threads did to the console, and `make run` saves that.
 //!
 //! | thread | what it does |
 //! |---|---|
@@ -8,8 +8,7 @@
 //! | `walk` | takes each number below 100,000 to 1 (Collatz) |
 //! | `words` | counts the words of a text that it makes line by line, and yields after each |
 //!
-//! Under another policy than PBG, or on several CPUs, it runs as it would without a recorder,
-//! and says so.
+//! Under a policy other than PBG, or on several CPUs, nothing is recorded, and the program says so.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
@@ -38,7 +37,8 @@ fn sieve(below: usize) -> usize {
     primes
 }
 
-/// The greatest median of so many numbers, which are others each time.
+/// Sorts `numbers` numbers, `times` times, other ones each time. Returns the greatest of their
+/// medians.
 fn sort(numbers: u32, times: u32) -> usize {
     let median = |time: u32| {
         let scattered = |n: u32| (n + numbers * time).wrapping_mul(0x9e37_79b1);
@@ -49,7 +49,7 @@ fn sort(numbers: u32, times: u32) -> usize {
     (0..times).map(median).max().unwrap_or(0)
 }
 
-/// The longest way to 1 of a number below this.
+/// Returns the most steps that a number below `below` takes to 1 (Collatz).
 fn walk(below: u64) -> usize {
     let steps = |from: u64| {
         let next = |n: &u64| match *n {
@@ -72,7 +72,7 @@ fn words(lines: usize) -> usize {
     (0..lines).map(count).sum()
 }
 
-/// Work, by its name, with what comes of it.
+/// A thread's name, its work, and the result that the work must have.
 type Work = (&'static str, fn() -> usize, usize);
 
 const THREADS: [Work; 4] = [
@@ -82,7 +82,7 @@ const THREADS: [Work; 4] = [
     ("words", || words(2_000), 26_000),
 ];
 
-/// Runs the threads, and returns after how long each was done.
+/// Runs the threads. Returns for each how long after the start it was done.
 fn workload() -> [(&'static str, Duration); THREADS.len()] {
     let start = Instant::now();
     let threads = THREADS.map(|(name, work, expected)| {
@@ -94,7 +94,7 @@ fn workload() -> [(&'static str, Duration); THREADS.len()] {
     threads.map(|thread| thread.join().unwrap())
 }
 
-/// How often the CPU's counter counts in a second: what makes times of the record's counts.
+/// Returns the rate of the CPU's counter in Hz, which turns the record's counts into times.
 fn counter_hz() -> u64 {
     #[cfg(target_os = "none")]
     return std::os::arceos::modules::axhal::time::nanos_to_ticks(1_000_000_000);

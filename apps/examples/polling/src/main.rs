@@ -1,5 +1,6 @@
-//! Tasks that wait for a long one by polling: they look at a flag and yield, until it has set
-//! it. Who waits for whom, and what does it cost?
+//! Tasks that wait for a long one by polling: what does it cost?
+//!
+//! A poller looks at a flag and yields, until the long task has set the flag.
 //!
 //! | task | work, ms | |
 //! |---|--:|---|
@@ -7,12 +8,13 @@
 //! | `poller1` to `poller3` | 20 | after the flag is set |
 //! | `other1`, `other2` | 200, 400 | has nothing to do with the flag |
 //!
-//! A millisecond is a million instructions, and the others yield after each. How often a
-//! poller looks depends on the policy: it is no work of its own, and a record of it says how
-//! it was scheduled. So PBG has little to go by here, and this is no program to be written;
-//! it shows what becomes of one. In `pipeline` tasks wait for one another in queues.
+//! A millisecond is a million instructions. All tasks but `long` yield after each millisecond of
+//! their work. How often a poller looks depends on the policy, so its record shows how it was
+//! scheduled and not what work it has. PBG therefore has little to go by. A program should not be
+//! written like this one: it shows what happens if it is. In `pipeline` tasks wait for one another
+//! in queues.
 //!
-//! `SCALE=n` divides the work, of which no task has less than a millisecond.
+//! `SCALE=n` divides the work. No task has less than a millisecond.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
@@ -61,7 +63,7 @@ fn tasks(scale: u64) -> Vec<Task> {
     tasks
 }
 
-/// Works for so many milliseconds, yields after each, and returns whether it came out right.
+/// Works for `work_ms` milliseconds and yields after each. Returns true if the result is right.
 fn works(ctx: &TaskCtx, work_ms: u64) -> bool {
     let mut x = 1;
     for _ in 0..work_ms {

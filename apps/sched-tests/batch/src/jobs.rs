@@ -1,4 +1,5 @@
-//! What the jobs do: units of work by well-kept libraries, each of them checked.
+//! The kinds of work of the jobs. Each consists of units by well-kept libraries, and each unit is
+//! checked.
 
 mod compress;
 mod hash;
@@ -13,23 +14,23 @@ pub use work::Work;
 
 use work::Numbers;
 
-/// A kind of work.
+/// The kind of work that a job does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// SHA-256 of a page.
+    /// Hashes pages with SHA-256.
     Hash,
-    /// A page of text through LZ4 and back.
+    /// Compresses pages of text with LZ4 and unpacks them.
     Compress,
-    /// Sorting numbers.
+    /// Sorts 1,024 numbers at a time.
     Sort,
-    /// JSON to a tree and back.
+    /// Parses JSON documents into trees and writes them back.
     Parse,
-    /// A product of matrices.
+    /// Multiplies matrices of integers.
     Multiply,
 }
 
 impl Kind {
-    /// The kind's name, as a job's name begins.
+    /// Returns the name of the kind, with which the names of its jobs begin.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hash => "hash",
@@ -40,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// Begins a job of this kind; equal seeds make equal work.
+    /// Begins a job of this kind. Equal seeds make equal work.
     pub fn begin(self, seed: u64) -> Box<dyn Work> {
         let numbers = Numbers::new(seed);
         match self {
@@ -77,7 +78,8 @@ mod tests {
         }
     }
 
-    /// On a guest an overflow is not noticed: no page guards a stack there.
+    /// Runs a job of each kind on a small stack. On a guest an overflow goes unnoticed, because no
+    /// page guards a stack there.
     #[test]
     fn a_job_fits_the_stack_of_a_task() {
         for kind in KINDS {

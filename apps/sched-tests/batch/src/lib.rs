@@ -1,5 +1,5 @@
-//! The jobs of `batch` and of `batch-at-once`: real work, done by well-kept
-//! libraries, of very different length.
+//! The jobs of `batch` and `batch-at-once`: real work by well-kept libraries, in very different
+//! lengths.
 //!
 //! | kind | jobs | a unit | what is checked, unit by unit |
 //! |---|---|---|---|
@@ -9,27 +9,26 @@
 //! | parse | 6 | a JSON document to a tree and back (`serde_json`) | the sum of the numbers in the tree, and the text |
 //! | multiply | 6 | (a·b)·v for matrices of 20 × 20 (`ndarray`) | it is a·(b·v), modulo 2⁶⁴ |
 //!
-//! There are 32 jobs. Their lengths are spread evenly on a logarithmic scale, from
-//! 5 to 640 ms under instruction-counted time on x86_64, 4.4 s together: each is
-//! 1.17 times as long as the next shorter one. How long a job is, what kind it is,
-//! how often it yields, whether it arrives late and whether it waits have nothing
-//! to do with one another:
+//! There are 32 jobs. Their lengths are spread evenly on a logarithmic scale, from 5 to 640 ms
+//! under instruction-counted time on x86_64. Each is 1.17 times as long as the next shorter one,
+//! and together they take 4.4 s. The length of a job, its kind, its yields, its arrival and its
+//! waits are independent of one another:
 //!
 //! - **Order.** The k-th job, from 0, has place 13 k + 5 modulo 32 among the lengths.
-//! - **Kind.** Every fifth length is of the same kind.
-//! - **Yields.** A third of the jobs, every third length, yields after each unit, a
-//!   third about once in a millisecond, a third once in 20 ms, two timer ticks, or
-//!   not at all if they are shorter.
-//! - **Late arrivals.** Every fourth job; one is due every 200 ms from the start.
-//! - **Waits.** Every fourth job waits four times for 20 ms, as for a device, at
-//!   even distances, but at most once after a unit.
+//! - **Kind.** Every fifth length has the same kind.
+//! - **Yields.** The lengths fall into three groups by turns. The jobs of the first group yield
+//!   after each unit, those of the second about once in a millisecond. Those of the third yield
+//!   once in 20 ms, two timer ticks, or not at all if they are shorter.
+//! - **Late arrivals.** Every fourth job arrives late. One is due every 200 ms from the start.
+//! - **Waits.** Every fourth job waits four times for 20 ms, as for a device. The waits are spaced
+//!   evenly, with at most one after a unit.
 //!
-//! `batch-at-once` has the same jobs without the last two, since the SRPT bound
-//! knows of no waits: a task that waits makes it a bound that nobody can reach.
+//! `batch-at-once` has the same jobs without late arrivals and waits. The SRPT bound does not know
+//! of waits, so no policy could reach it for a task that waits.
 //!
-//! What a job works on is made by itself from its number, piece by piece, and freed.
-//! `SCALE=n` divides the units, the times of arrival and the waits, and keeps the
-//! chunks between two yields. No job has less than one unit.
+//! Each job makes its input itself, from its number and piece by piece, and frees it again.
+//! `SCALE=n` divides the units, the times of arrival and the waits, and keeps the chunks between
+//! two yields. No job has less than one unit.
 
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -44,17 +43,18 @@ use sched_tests_common::Task;
 
 use jobs::Kind::{self, *};
 
-/// How often a job waits that does so, and for how long.
+/// The number of waits of each job that waits.
 const WAITS: u64 = 4;
+/// The length of a wait.
 const WAIT_NS: u64 = 20_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Job {
     kind: Kind,
     units: u64,
-    /// Units between two yields.
+    /// The units between two yields.
     chunk: u64,
-    /// When it arrives.
+    /// The time at which it arrives, since the start of the phase. 0 is before any job may start.
     due_ms: u64,
     waits: u64,
 }
@@ -81,8 +81,8 @@ impl Job {
         }
     }
 
-    /// After how many of `units` it waits again, when it has `waited` so often; after
-    /// all if it does not.
+    /// Returns after how many of `units` the job waits again, if it has waited `waited` times.
+    /// Returns `units` if it waits no more.
     const fn next_wait(&self, units: u64, waited: u64) -> u64 {
         if waited < self.waits {
             (units * (waited + 1)).div_ceil(self.waits + 1)
@@ -92,7 +92,7 @@ impl Job {
     }
 }
 
-/// All jobs, and how long each takes on x86_64.
+/// The jobs, with the time that each takes on x86_64.
 #[rustfmt::skip] // one line for a job
 const JOBS: [Job; 32] = [
     job(Hash, 48, 87),                      // 11 ms
@@ -129,12 +129,12 @@ const JOBS: [Job; 32] = [
     job(Multiply, 5_500, 1).due(1_600),     // 215 ms
 ];
 
-/// The jobs as `batch` has them, with late arrivals and waits.
+/// Returns the jobs of `batch`, with late arrivals and waits.
 pub fn tasks(scale: u64) -> Vec<Task> {
     tasks_of(JOBS, scale)
 }
 
-/// The jobs as `batch-at-once` has them: all there at the start, and none waiting.
+/// Returns the jobs of `batch-at-once`: all are there at the start, and none waits.
 pub fn tasks_at_once(scale: u64) -> Vec<Task> {
     let at_once = |job| Job {
         due_ms: 0,
@@ -171,7 +171,7 @@ fn task(name: &str, seed: u64, job: Job, scale: u64) -> Task {
             if done % job.chunk == 0 {
                 ctx.yield_now();
             }
-            // Or later, if there are more waits than units.
+            // Later than at `next_wait` only if there are more waits than units.
             if done >= next_wait && done < units {
                 waited += 1;
                 next_wait = job.next_wait(units, waited);

@@ -1,7 +1,7 @@
-//! Pages of text, like those of a log, through LZ4 and back.
+//! A job that compresses and unpacks pages of text, like those of a log, with LZ4.
 //!
-//! LZ4 rather than deflate: the compressor of `miniz_oxide` is a value of more than
-//! 64 KiB that is made on the stack, which is as large as the stack of a task.
+//! The codec is LZ4 and not deflate. The compressor of `miniz_oxide` is a value of more than 64 KiB
+//! that is made on the stack, and the whole stack of a task has 64 KiB.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -12,7 +12,7 @@ use super::Numbers;
 
 const PAGE_BYTES: usize = 4096;
 
-/// A page holds less than half of that in compressed form.
+/// The factor by which compression must shrink a page at least.
 const RATIO: usize = 2;
 
 const STATES: [&str; 4] = ["ready", "running", "blocked", "exited"];
@@ -66,7 +66,7 @@ mod tests {
         let page = job.page.as_bytes();
         let packed = block::compress_prepend_size(page);
         assert!(unpacks_to(&packed, page));
-        // In what comes first after the size and a length: a byte of text as it is.
+        // Byte 6 is the first after the size and a length: a byte of the text itself.
         let mut wrong = packed.clone();
         wrong[6] ^= 1;
         assert!(!unpacks_to(&wrong, page), "a character");

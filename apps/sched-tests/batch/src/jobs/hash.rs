@@ -1,10 +1,10 @@
-//! SHA-256 of pages with known digests.
+//! A job that hashes pages with known digests with SHA-256.
 
 use sha2::{Digest, Sha256};
 
 const PAGE_BYTES: usize = 4096;
 
-/// What a page is full of, and its digest, by another program:
+/// The byte that fills each page, and the digest that another program computes for it:
 /// `head -c 4096 /dev/zero | tr '\0' a | sha256sum`
 const PAGES: [(u8, [u128; 2]); 4] = [
     (
@@ -37,7 +37,7 @@ const PAGES: [(u8, [u128; 2]); 4] = [
     ),
 ];
 
-/// Hashes one page after another, and begins again.
+/// Hashes the pages one after another, again and again.
 pub struct Hash {
     next: usize,
 }

@@ -1,5 +1,5 @@
-//! A product of matrices, in integers: floating point would make architectures
-//! differ, and a kernel does without.
+//! A job that multiplies matrices of integers. With floating point the results of the architectures
+//! would differ, and a kernel does without it.
 
 use core::num::Wrapping;
 
@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2};
 
 use super::Numbers;
 
-/// Rows and columns.
+/// The number of rows and of columns of each matrix.
 const N: usize = 20;
 
 type Matrix = Array2<Wrapping<u64>>;
@@ -32,8 +32,8 @@ fn number(numbers: &mut Numbers) -> Wrapping<u64> {
     Wrapping(numbers.next().into())
 }
 
-/// Whether `product` is a·b, as far as v can tell (Freivalds, 1977): a wrong
-/// product of numbers modulo 2⁶⁴ passes for one random v in two at most.
+/// Returns true if `product` passes for a·b in a check with `v` (Freivalds, 1977). A wrong product
+/// of numbers modulo 2⁶⁴ passes for at most one random `v` in two.
 fn is_product(product: &Matrix, a: &Matrix, b: &Matrix, v: &Vector) -> bool {
     product.dot(v) == a.dot(&b.dot(v))
 }

@@ -1,4 +1,4 @@
-//! JSON to a tree and back.
+//! A job that parses JSON documents into trees and writes them back.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -20,7 +20,7 @@ impl super::Work for Parse {
     }
 }
 
-/// A document, as the library would write it, and the sum of the numbers in it.
+/// Returns a document as the library would write it, and the sum of the numbers in it.
 fn document(numbers: &mut Numbers) -> (String, u64) {
     let mut text = String::new();
     let mut sum = 0;
@@ -46,8 +46,8 @@ fn document(numbers: &mut Numbers) -> (String, u64) {
     (text, sum)
 }
 
-/// Whether `text` is parsed to a tree whose numbers have this sum, and which is
-/// written as the same text.
+/// Returns true if `text` is parsed to a tree whose numbers have this sum, and the tree is written
+/// as the same text.
 fn is_tree_of(text: &str, sum: u64) -> bool {
     serde_json::from_str(text)
         .is_ok_and(|tree| sum_of(&tree) == sum && serde_json::to_string(&tree).unwrap() == text)
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_from_the_document_is_found() {
+    fn any_difference_from_the_document_is_found() {
         let (text, sum) = document(&mut Numbers::new(1));
         assert!(is_tree_of(&text, sum));
         assert!(!is_tree_of(&text, sum + 1), "the sum");

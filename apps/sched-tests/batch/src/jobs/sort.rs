@@ -1,4 +1,4 @@
-//! Sorting numbers.
+//! A job that sorts numbers.
 
 use alloc::vec::Vec;
 
@@ -18,11 +18,14 @@ impl super::Work for Sort {
     }
 }
 
-/// What sorting leaves as it is: how many numbers, their sum, the sum of squares.
+/// The properties of a list that sorting keeps.
 #[derive(PartialEq)]
 struct Contents {
+    /// How many numbers there are.
     count: usize,
+    /// The sum of the numbers.
     sum: u64,
+    /// The sum of their squares, modulo 2⁶⁴.
     squares: u64,
 }
 

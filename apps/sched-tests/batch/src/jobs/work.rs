@@ -1,13 +1,15 @@
-//! What a job is, and what it is fed with.
+//! The interface of a job, and the source of its input.
 
-/// A job under way.
+/// A job that has begun.
 pub trait Work {
-    /// Does the next unit. Whether it came out right.
+    /// Does the next unit. Returns true if its result is right.
     fn unit(&mut self) -> bool;
 }
 
-/// Input for the jobs: the generator of [`sched_tests_common::work`], of which the
-/// upper halves are used, as the lower bits of such a generator repeat soon.
+/// The input of the jobs, from the generator of [`sched_tests_common::work`].
+///
+/// Only the upper half of each number is used, because the lower bits of such a generator repeat
+/// soon.
 pub struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +22,7 @@ impl Numbers {
         (self.0 >> 32) as u32
     }
 
-    /// A number below `bound`, which is small.
+    /// Returns a number below `bound`, which must be small.
     pub fn below(&mut self, bound: usize) -> usize {
         self.next() as usize % bound
     }
