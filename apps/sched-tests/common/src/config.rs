@@ -13,43 +13,43 @@
 
 use axsched_ext::pbg::BasePolicy;
 
-/// What a workload's counts are divided by.
+/// The divisor of a workload's counts, at least 1.
 pub const SCALE: u64 = match option_env!("SCHED_SCALE") {
     Some(text) => parse_scale(text),
     None => 1,
 };
 
-/// What the guest's clock counts: `icount` or `real`.
+/// The unit of the guest's clock: `icount`, an instruction, or `real`.
 pub const TIMING: &str = match option_env!("SCHED_TIMING") {
     Some(text) => parse_timing(text),
     None => "icount",
 };
 
-/// What PBG measures under.
+/// The policy that runs while PBG measures.
 pub const PBG_BASE: BasePolicy = match option_env!("PBG_BASE") {
     Some(text) => parse_base(text),
     None => BasePolicy::RoundRobin,
 };
 
-/// Whether the image keeps when each task had its CPU: the feature `trace`, which
-/// also selects the code for it.
+/// True if the image keeps when each task had its CPU. The feature `trace` decides it, and also
+/// selects the code for it.
 pub const TRACED: bool = cfg!(feature = "trace");
 
-/// Whether the image keeps each switch of a task: the feature `events`.
+/// True if the image keeps each switch of a task: the feature `events`.
 pub const EVENTS: bool = cfg!(feature = "events");
 
-/// Whether the policy is recorded: the feature `recorded`.
+/// True if the policy is recorded: the feature `recorded`.
 pub const RECORDED: bool = cfg!(feature = "recorded");
 
-/// Where `make` writes the phase: three digits after a text that no other part of an
-/// image has. `scripts/qemu-run.sh` looks for it.
+/// The bytes in which `make` writes the phase: three digits after a text that stands nowhere else
+/// in an image. `scripts/qemu-run.sh` looks for that text.
 static TICK_PHASE: [u8; 20] = *b"SCHED-TICK-PHASE=000";
 
-/// At which phase of the timer tick a run of the workload starts, in thousandths of the
-/// tick's period, below 1,000. The same image may have another one in another boot.
+/// Returns the phase of the timer tick at which a run of the workload starts, in thousandths of the
+/// tick's period, below 1,000. It may differ between two boots of one image.
 pub fn tick_phase() -> u64 {
-    // SAFETY: a reference to a plain value. Volatile, as the compiler must not take the
-    // value for the one that stands here: the bytes are changed after the build.
+    // SAFETY: the pointer comes from a reference to a plain value. The read is volatile because the
+    // bytes are changed after the build, so the compiler must not assume the value above.
     let text = unsafe { core::ptr::read_volatile(&TICK_PHASE) };
     digits(&text[17..])
 }
@@ -59,10 +59,10 @@ fn digits(text: &[u8]) -> u64 {
         .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
-/// The profile that was built in, if any. Nobody has looked yet whether it is a good one.
+/// The profile that was built in, if any. It has not been checked yet.
 #[cfg(pbg_profile)]
 pub const PROFILE: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/profile.pbg")));
-/// The profile that was built in, if any. Nobody has looked yet whether it is a good one.
+/// The profile that was built in, if any. It has not been checked yet.
 #[cfg(not(pbg_profile))]
 pub const PROFILE: Option<&[u8]> = None;
 

@@ -1,14 +1,14 @@
-//! A profile beyond the boot: whose it is, where it may come from, where it goes.
+//! A profile that outlives the boot: its program, where it may come from, and where it goes.
 //!
 //! | way | comes from | goes to |
 //! |---|---|---|
-//! | console | | lines of text, which `make run` makes a file of |
+//! | console | | lines of text, which `make run` turns into a file |
 //! | image | that file, built in ([`config::PROFILE`](crate::config::PROFILE)) | |
 //! | disk | a file on a FAT disk | the same file (feature `disk`) |
 //!
-//! A profile in the image is the user's decision: if it is refused, no measurement
-//! takes its place. One on the disk is this program's own: if it is refused, or there
-//! is none, the program measures and replaces it.
+//! A profile in the image is the user's decision: if it is refused, no measurement takes its place.
+//! A profile on the disk belongs to this program: if it is refused, or there is none, the program
+//! measures and replaces it.
 
 #[cfg_attr(all(feature = "disk", target_os = "none"), path = "kept/disk.rs")]
 #[cfg_attr(
@@ -37,19 +37,19 @@ use crate::{
     platform::{self, print},
 };
 
-/// Where a profile was found.
+/// The place where a profile was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nowhere: it was measured in this boot.
+    /// It was not found but measured in this boot.
     Boot,
-    /// In the image.
+    /// It was built into the image.
     Image,
-    /// On the disk.
+    /// It was in a file on the disk.
     Disk,
 }
 
 impl Origin {
-    /// The name in `SCHED-PBG` lines.
+    /// Returns the name in `SCHED-PBG` lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Boot => "boot",
@@ -58,7 +58,7 @@ impl Origin {
         }
     }
 
-    /// For a sentence that begins with "the profile".
+    /// Returns the words that follow "the profile" in a sentence.
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Boot => "of this boot",
@@ -68,27 +68,27 @@ impl Origin {
     }
 }
 
-/// What [`start`] has found.
+/// The outcome of [`start`].
 pub enum Found {
     /// There is no profile.
     Nothing,
     /// There is one; its plan is followed from now on.
     Started {
-        /// Where it was found.
+        /// The place where it was found.
         origin: Origin,
-        /// How many tasks are planned.
+        /// The number of tasks in the plan.
         tasks: usize,
     },
-    /// There is one that is of no use.
+    /// There is one, and it was refused.
     Refused {
-        /// Where it was found.
+        /// The place where it was found.
         origin: Origin,
-        /// Why it was refused.
+        /// The reason for the refusal.
         why: String,
     },
 }
 
-/// What the library is told of this program and machine.
+/// Returns the description of this program and machine for the library.
 pub fn about(app: &str) -> About {
     About {
         program: Program::scaled(app, SCALE),
@@ -101,7 +101,7 @@ pub fn about(app: &str) -> About {
     }
 }
 
-/// Follows the profile in the image or else on the disk, if there is a good one.
+/// Follows the profile in the image, or else the one on the disk, if it is accepted.
 pub fn start(about: &About) -> Found {
     if let Some(bytes) = PROFILE {
         return match start_with(bytes, about) {
@@ -135,8 +135,8 @@ fn start_with(bytes: &[u8], about: &About) -> Result<usize, String> {
     syscall::start_pbg().map_err(text)
 }
 
-/// Why a profile is of no use. Where the names agree and the hashes do not, it is the scale
-/// that differs; the library's own words are of hashes.
+/// Returns the reason why a profile was refused. If the names agree and the hashes do not, the
+/// scale differs. The library's own message speaks of hashes only.
 fn refusal(error: LoadError, about: &About) -> String {
     match error {
         LoadError::Mismatch(Mismatch::Program { found, .. }) => {
@@ -154,18 +154,18 @@ fn refusal(error: LoadError, about: &About) -> String {
     }
 }
 
-/// The present profile, measured or loaded, as bytes.
+/// Returns the present profile, measured or loaded, as bytes.
 ///
 /// # Errors
-/// Why there is none.
+/// Returns the reason why there is none.
 pub fn measured(about: &About) -> Result<Vec<u8>, String> {
     CONTROL.profile_bytes(about).map_err(text)
 }
 
-/// A profile as bytes, if there is one.
+/// Encodes a profile, if there is one.
 ///
 /// # Errors
-/// Why there is none.
+/// Returns the reason why there is none.
 pub fn encoded(profile: Result<Option<StoredProfile>, syscall::Error>) -> Result<Vec<u8>, String> {
     match profile.map_err(text)? {
         Some(profile) => stored::encode(&profile).map_err(text),
@@ -173,10 +173,9 @@ pub fn encoded(profile: Result<Option<StoredProfile>, syscall::Error>) -> Result
     }
 }
 
-/// Puts a profile on the disk, in place of an older one. `None` if there is no disk.
+/// Puts a profile on the disk in place of an older one. Returns `None` if there is no disk.
 ///
-/// The power may fail at any moment: then the next boot finds the older one, this one, or
-/// none.
+/// The power may fail at any moment. The next boot then finds the older profile, this one, or none.
 pub fn save(bytes: &[u8]) -> Option<Result<(), String>> {
     disk::save(bytes)
 }
@@ -190,11 +189,11 @@ pub fn print_frame(bytes: &[u8]) {
             Ok(())
         }
     }
-    // The console takes everything.
+    // Writing to the console cannot fail.
     let _ = stored::write_frame(bytes, &mut Console);
 }
 
-/// An error in words.
+/// Returns an error in words.
 pub fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }
@@ -240,7 +239,7 @@ mod tests {
         let about = about("realtime");
         assert_eq!(usize::from(about.cpus), platform::cpus());
         assert_eq!(about.frequency_hz, platform::counter_hz());
-        // Threads of the host.
+        // The clock of the host's threads is real time.
         assert_eq!(about.timing, Timing::Real);
     }
 }

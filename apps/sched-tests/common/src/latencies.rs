@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-/// Latencies in nanoseconds, from the shortest.
+/// The latencies in nanoseconds, the shortest first.
 #[derive(Debug, Default)]
 pub struct Latencies(Vec<u64>);
 
 impl Latencies {
-    /// These, in any order.
+    /// Makes a summary of latencies in nanoseconds, which may come in any order.
     pub fn new(mut ns: Vec<u64>) -> Self {
         ns.sort_unstable();
         Self(ns)
@@ -30,8 +30,8 @@ impl Latencies {
         rank.checked_sub(1).map_or(0, |place| self.0[place])
     }
 
-    /// How many are below 1 µs, from there to below 2 µs, to below 4 µs and so on, to the last of
-    /// these numbers that is not 0.
+    /// Returns the numbers of latencies below 1 µs, from there to below 2 µs, to below 4 µs and so
+    /// on. The last number is not 0.
     pub fn bins(&self) -> Vec<u64> {
         let mut bins = Vec::new();
         for ns in &self.0 {

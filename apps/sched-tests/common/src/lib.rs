@@ -1,13 +1,13 @@
-//! What the scheduler test applications share.
+//! The parts that the scheduler test applications share.
 //!
-//! - [`runner`]: runs an application, prints what came out
+//! - [`runner`]: runs an application and prints its results
 //! - [`work`]: a loop of known cost whose result can be checked
 //! - [`results`]: the result lines, the table for people, the SRPT bound
-//! - [`trace`]: when a task had its CPU, if the image was built to say so
+//! - [`trace`]: when a task had its CPU, if the image was built to keep that
 //! - [`platform`]: ArceOS, or threads of the host for debugging, behind one API
-//! - [`kept`]: a profile beyond the boot: in the image, on a disk, on the console
-//! - [`latencies`]: what is said of many latencies
-//! - [`config`]: what was decided when the image was built
+//! - [`kept`]: a profile that outlives the boot, in the image, on a disk or on the console
+//! - [`latencies`]: a summary of many latencies
+//! - [`config`]: the decisions of the build
 //!
 //! An application is an [`App`] with [`Task`]s, and [`run`] is all that it needs to call.
 

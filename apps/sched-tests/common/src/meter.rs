@@ -1,44 +1,43 @@
-//! The instrument: what a task did with its CPU, seen from `axtask`'s own
-//! task-extension hook, so that every policy, stock ones included, is measured
+//! The instrument: it measures what a task did with its CPU.
+//!
+//! It sits in `axtask`'s own task-extension hook. So every policy, stock ones included, is measured
 //! by the same few instructions in the same place.
 //!
 //! `axtask` calls the hook inside its context switch with interrupts off. It calls `on_leave` of the
 //! task that goes, then `on_enter` of the one that comes. It moves the current-task pointer after both.
 //!
-//! **A stay on the CPU** begins where the one before it ended: an enter after a metered
-//! task takes over the time of that one's leave, and what lies between two metered stays
-//! is in the [ledger](crate::ledger). So no instruction is in no account; of a switch, what
-//! comes before the hook is the one's, and what comes after it the other's.
+//! **A stay on the CPU** begins where the one before it ended. An enter after a metered task takes
+//! over the time of that task's leave. The time between two metered stays is in the
+//! [ledger](crate::ledger). So every instruction is in some account. The part of a switch before
+//! the hook belongs to the task that goes, and the part after it to the task that comes.
 //!
 //! **Context switches** are those with a task of the workload at either end, each counted once. A
-//! leave always counts. An enter counts only if the task that goes carries no meter (main, gc, idle)
-//! and therefore did not count itself. A
-//! task that is picked again while it runs is no switch, and `axtask` calls no
-//! hook then.
+//! leave always counts. An enter counts only if the task that goes carries no meter (main, gc,
+//! idle) and therefore did not count itself. A task that is picked again while it runs does not
+//! switch, and `axtask` calls no hook then.
 //!
-//! **The window.** A meter may have a deadline. The time that its task was on a CPU
-//! after it is kept apart, to the tick of the counter: a stay that goes over the
-//! deadline is cut there.
+//! **The window.** A meter may have a deadline. The CPU time after the deadline is kept apart, to
+//! the tick of the counter: a stay that extends beyond the deadline is cut there.
 //!
-//! **The trace.** An image built with `TRACE=y` keeps each stay by when it was, too
-//! ([`trace`](crate::trace)). That costs every leave some instructions, after the
-//! counter was read: they are in the time of the task that comes.
+//! **The trace.** An image built with `TRACE=y` also keeps when each stay was
+//! ([`trace`](crate::trace)). That costs every leave some instructions after the counter was read,
+//! so they count for the task that comes.
 //!
-//! **The events.** One built with `TRACE=events` keeps each of them in a log
-//! ([`events`](crate::events)): in the time of the task that comes, too.
+//! **The events.** An image built with `TRACE=events` keeps each stay in a log
+//! ([`events`](crate::events)). That, too, counts for the task that comes.
 //!
-//! **What it costs**, in instructions for a context switch from one metered task
-//! to another, under any policy: 41 on x86_64, 46 on riscv64, 44 on aarch64, where
-//! the whole switch under FIFO takes 181, 254 and 206. Measured by
+//! **The cost** of the meter in a context switch from one metered task to another is 41
+//! instructions on x86_64, 46 on riscv64 and 44 on aarch64, under any policy. The whole switch
+//! under FIFO takes 181, 254 and 206 there. These figures come from
 //!
 //! ```text
 //! make run A=selftest T=meter FEATURES=sched_fifo
 //! ```
 //!
-//! **Order.** Only the CPU that runs a task writes its meter, with interrupts
-//! off; between two CPUs the task itself is handed over through a run queue's
-//! lock. So everything is `Relaxed`; the reader of the figures has waited for the end of
-//! the task's work at a [latch](crate::platform::Latch), which orders them.
+//! **Order.** Only the CPU that runs a task writes its meter, with interrupts off. Between two CPUs
+//! the task itself is handed over through a run queue's lock. So everything is `Relaxed`. The
+//! reader of the figures has waited for the end of the task's work at a
+//! [latch](crate::platform::Latch), which orders them.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,7 +61,8 @@ use crate::{
 #[derive(Default)]
 #[repr(align(64))]
 pub struct Meter {
-    /// 0 once the work is done: then each leave takes the way of [`leave_late`](Self::leave_late).
+    /// The deadline, in ticks. It is 0 once the work is done, so that each leave calls
+    /// [`leave_late`](Self::leave_late).
     deadline_ticks: AtomicU64,
     entered_ticks: AtomicU64,
     first_run_ticks: AtomicU64,
@@ -91,8 +91,9 @@ struct End {
 }
 
 impl Meter {
-    /// A new account, of a phase that started at `start_ns`, with a deadline in ticks
-    /// or `u64::MAX`; both since boot. Made in the order in which tasks are submitted.
+    /// Makes the account of a task in a phase that started at `start_ns`, with a deadline in ticks
+    /// or `u64::MAX`. Both are times since boot. Meters are made in the order in which tasks are
+    /// submitted.
     pub fn new(start_ns: u64, deadline_ticks: u64) -> Self {
         Self {
             deadline_ticks: deadline_ticks.into(),
@@ -102,7 +103,7 @@ impl Meter {
         }
     }
 
-    /// Starts the account anew; for a task that had to wait to be let in.
+    /// Starts the account anew, for a task that had to wait to be let in.
     ///
     /// Called by the running task itself.
     pub fn restart(&self) {
@@ -149,7 +150,7 @@ impl Meter {
         now
     }
 
-    /// Which task it is, in the log of events.
+    /// Returns the task's number in the log of events.
     #[cfg(feature = "events")]
     pub(crate) fn number(&self) -> &Number {
         &self.number
@@ -175,12 +176,12 @@ impl Meter {
         }
     }
 
-    /// Returns the figures. Complete once its [`finish`](Self::finish) has happened before; but
+    /// Returns the figures. They are complete once [`finish`](Self::finish) has happened. Only
     /// `switches` and `beside_ns` go on until the task is off its CPU for the last time.
     pub fn figures(&self) -> Figures {
         let run_ticks = self.end.run_ticks.load(Relaxed);
         let late_ticks = self.end.late_ticks.load(Relaxed);
-        // The stays that are over; the last one may be open still.
+        // Only the stays that are over count: the last one may still be open.
         let beside_ticks = self.waited_ticks.load(Relaxed) + self.end.beside_ticks.load(Relaxed);
         Figures {
             first_run_ns: ticks_to_nanos(self.first_run_ticks.load(Relaxed)),
@@ -196,7 +197,7 @@ impl Meter {
     }
 }
 
-/// The hook that `axtask` keeps for a task: a share of its meter.
+/// The hook that `axtask` keeps for a task, with a reference to its meter.
 pub struct Hook(pub Arc<Meter>);
 
 #[extern_trait]
@@ -232,7 +233,7 @@ impl TaskExt for Hook {
     }
 }
 
-/// A plain addition: there is one writer at a time, so no locked instruction.
+/// Adds without a locked instruction, because there is one writer at a time.
 fn add(to: &AtomicU64, amount: u64) {
     to.store(to.load(Relaxed).wrapping_add(amount), Relaxed);
 }

@@ -1,5 +1,5 @@
-//! Whoever becomes ready goes through the scheduler: a layer around it (`axsched::observe`) tells
-//! the log of [`events`](crate::events).
+//! The observer of tasks that become ready. All of them go through the scheduler, so a layer around
+//! it (`axsched::observe`) reports them to the log of [`events`](crate::events).
 
 use core::any::Any;
 
@@ -12,12 +12,12 @@ use crate::{
     meter::Hook,
 };
 
-/// From now on.
+/// Starts to observe the scheduler.
 pub fn start() {
     axsched::observe(becomes_ready);
 }
 
-/// The scheduler is about to get a task.
+/// Logs a task that the scheduler is about to enqueue.
 fn becomes_ready(task: &dyn Any, how: Ready) {
     let Some(task) = task.downcast_ref::<TaskInner>() else {
         return;

@@ -3,12 +3,11 @@
 //! All tasks but those that arrive later are submitted before any may start. The
 //! application's own tasks print nothing, so no line is broken by another.
 //!
-//! **Late arrivals.** The main task sleeps until one is due and spawns it, so that
-//! all tasks have one parent and are spawned in the same order in each phase, as
-//! PBG's keys need. Where it gets the CPU only later, as under FIFO, or outside a
-//! plan, the spawn is late; yet the task counts as submitted when it was due. If
-//! the clock of a turnaround began at the spawn, a policy that keeps the main task from
-//! the CPU would look the better for it.
+//! **Late arrivals.** The main task sleeps until a late task is due, and spawns it. So all tasks
+//! have one parent and are spawned in the same order in each phase, as PBG's keys need. Main may
+//! get the CPU too late for that, under FIFO for example, or outside a plan. The spawn is late
+//! then, but the task counts as submitted when it was due. If its turnaround began at the spawn, a
+//! policy that keeps main from the CPU would look better for it.
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 use core::{
@@ -43,7 +42,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     gate.submit(|| submitted.extend(tasks.into_iter().map(submit)));
     for task in late {
         sleep_until(start_ns + task.arrival_ns);
-        // By the gate again, so that no other spawn comes between a label and its own.
+        // Through the gate again, so that no other spawn comes between a label and its task.
         gate.submit(|| submitted.push(submit(task)));
     }
     set.wait_for_all();
@@ -87,7 +86,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     phase
 }
 
-/// How long gc may take to reclaim all tasks of a phase, in waits of a tick.
+/// The longest time that gc may take to reclaim all tasks of a phase, in waits of a tick.
 const PATIENCE_TICKS: u32 = 100;
 
 /// Waits until no task of the phase is left. Returns false if a handle of one is kept. Then `gc` has
@@ -131,7 +130,7 @@ struct Submitted {
     submit_ns: u64,
     outcome: Arc<Outcome>,
     handle: platform::Handle,
-    /// Held until the figures are taken, if main is to hold handles.
+    /// Held until the figures are taken, if main holds handles.
     _held: Option<platform::Held>,
 }
 
@@ -151,8 +150,8 @@ impl Submitted {
             due_ns => due_ns,
         };
         if task.is_labelled {
-            // Fails under other policies. A name that is no label is no failure either:
-            // PBG then knows the task by its place among the spawns.
+            // This fails under other policies. A name that is no label is no failure either: PBG
+            // then knows the task by its place among the spawns.
             let _ = syscall::label_next(&task.name);
         }
         let handle = platform::spawn_in(set, &task.name, gate, entry);
@@ -194,8 +193,8 @@ impl Submitted {
     }
 }
 
-/// Returns true if figures can be true: the task ended once, and was on a CPU for no longer than it
-/// existed.
+/// Returns true if the figures can be true: the task ended once, and was on a CPU for no longer
+/// than it existed.
 fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
     figures.ends == 1
         && result.dispatches > 0
@@ -209,8 +208,8 @@ fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
         && figures.run_in_window_ns <= figures.run_ns
 }
 
-/// Returns true if no more CPU time lies in the window than there was. Where time is counted, tasks
-/// that all had enough to do must have used nine tenths of it.
+/// Returns true if no more CPU time lies in the window than there was. Where time is counted and
+/// all tasks always had work, they must also have used nine tenths of it.
 fn fits_window(tasks: &[TaskResult], window_ns: Option<u64>) -> bool {
     let used: u64 = tasks.iter().filter_map(|t| t.run_in_window_ns).sum();
     let saturated = tasks.iter().all(|task| task.groups.is_some());
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_ends_what_looks_at_it() {
+    fn a_window_ends_the_tasks_that_look_at_it() {
         const WINDOW_NS: u64 = 20_000_000;
         let question = Question::Shares {
             window_ns: WINDOW_NS,

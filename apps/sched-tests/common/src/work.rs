@@ -1,13 +1,11 @@
 //! A loop of known cost whose result can be checked.
 //!
-//! [`spin`] iterates the multiplicative congruential generator x ← a·x mod 2⁶⁴
-//! (Lehmer, 1951). The loop is written in assembly, so no build can shorten it,
-//! leave it out where nobody uses its result, or change its price, which is the same on
-//! x86_64, riscv64, aarch64 and loongarch64:
-//! 2 n + 4 instructions for n rounds and, always the same, a call, a constant and a
-//! return around them. Two rounds are one turn of the loop; an odd one comes before.
-//! [`jump`] computes the same value in log n steps, so a task that lost or repeated
-//! a round is found.
+//! [`spin`] iterates the multiplicative congruential generator x ← a·x mod 2⁶⁴ (Lehmer, 1951). The
+//! loop is written in assembly. So no build can shorten it, leave it out where its result is not
+//! used, or change its cost. The cost for n rounds is 2 n + 4 instructions on x86_64, riscv64,
+//! aarch64 and loongarch64. A call, a constant and a return come on top, and are always the same.
+//! Two rounds are one turn of the loop, and an odd round comes before the loop. [`jump`] computes
+//! the same value in log n steps, and so finds a task that lost or repeated a round.
 
 #[cfg_attr(target_arch = "x86_64", path = "work/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "work/aarch64.rs")]
@@ -26,21 +24,21 @@ mod arch;
 
 pub use arch::spin;
 
-/// Instructions that one round of [`spin`] costs.
+/// The instructions that one round of [`spin`] costs.
 pub const INSTRUCTIONS_PER_ROUND: u64 = 2;
-/// Instructions of the loop beside its rounds.
+/// The instructions of the loop beside its rounds.
 pub const INSTRUCTIONS_BESIDE: u64 = 4;
 
 /// A multiplier with a long period, 2⁶² from any odd x (Steele and Vigna, 2021).
 const A: u64 = 0xd134_2543_de82_ef95;
 
-/// Instructions of the loop in [`spin`] for `rounds` rounds, without what stands
-/// around it.
+/// Returns the instructions of the loop in [`spin`] for `rounds` rounds, without the code around
+/// it.
 pub const fn instructions(rounds: u64) -> u64 {
     INSTRUCTIONS_PER_ROUND * rounds + INSTRUCTIONS_BESIDE
 }
 
-/// What [`spin`] returns for `rounds` rounds from `x`, without the rounds: aⁿ·x, by
+/// Returns the result of [`spin`] for `rounds` rounds from `x` without running them: aⁿ·x, by
 /// squaring.
 pub const fn jump(x: u64, rounds: u64) -> u64 {
     let (mut a, mut result, mut n) = (A, x, rounds);

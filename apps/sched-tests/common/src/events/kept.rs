@@ -1,4 +1,5 @@
-//! Logs that are kept: one for each CPU, all in memory that is taken before the first phase.
+//! The logs of an image with `TRACE=events`: one per CPU, in memory that is allocated before the
+//! first phase.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,11 +12,11 @@ use spin::Once;
 
 use super::log::Log;
 
-/// The room for the logs of all CPUs together: for 10^6 switches of up to eight bytes each,
-/// where most take three. A phase's log is copied when the phase is over.
+/// The room for the logs of all CPUs together. It holds 10^6 switches of up to eight bytes each,
+/// and most switches take three. A phase's log is copied when the phase is over.
 const ROOM_BYTES: usize = 8 << 20;
 
-/// What a CPU's tasks tell.
+/// The log of one CPU, and the state that its next entry needs.
 struct OfCpu {
     log: Log,
     /// How the current task was put back, as a [`What`]; 0 if it was not.
@@ -24,7 +25,7 @@ struct OfCpu {
 
 static CPUS: Once<Vec<OfCpu>> = Once::new();
 
-/// When the phase started, in ticks.
+/// The start of the phase, in ticks since boot.
 static START: AtomicU64 = AtomicU64::new(0);
 
 /// The number of the task that is spawned next.
@@ -34,12 +35,12 @@ static NEXT: AtomicU64 = AtomicU64::new(FIRST_TASK);
 #[derive(Default)]
 pub(crate) struct Number(u64);
 
-/// The number of the task that is about to be spawned.
+/// Returns the number of the task that is about to be spawned.
 pub(crate) fn next_number() -> Number {
     Number(NEXT.fetch_add(1, Relaxed))
 }
 
-/// Takes the memory, the first time; before the time of a phase begins.
+/// Allocates the logs at the first call. Called before the time of a phase begins.
 pub(crate) fn prepare() {
     CPUS.call_once(|| {
         let count = axhal::cpu_num();
@@ -51,7 +52,7 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Begins the logs of a phase at `now`; its tasks are not spawned yet.
+/// Begins the logs of a phase at `now`. Its tasks are not spawned yet.
 pub(crate) fn open(now: u64) {
     START.store(now, Relaxed);
     NEXT.store(FIRST_TASK, Relaxed);
@@ -67,19 +68,19 @@ pub(crate) fn close() {
     }
 }
 
-/// What the logs of a phase have come to.
+/// The logs of a phase, one for each CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Logs(Vec<events::Log>);
 
 impl Logs {
-    /// One for each CPU, without a context.
+    /// Returns the logs, one for each CPU, without a context.
     pub(crate) fn take(self) -> Vec<events::Log> {
         self.0
     }
 }
 
-/// The logs of the phase that was closed last, when its tasks are reclaimed; the counter has so
-/// many ticks a second.
+/// Returns the logs of the phase that was closed last, for a counter with `counter_hz` ticks a
+/// second. Called when the tasks of the phase are reclaimed.
 pub(crate) fn logs(counter_hz: u64) -> Logs {
     let of_cpu = |(cpu, of_cpu): (usize, &OfCpu)| {
         let written = of_cpu.log.written();
@@ -109,22 +110,23 @@ fn record(who: u64, what: What, now: u64) {
     }
 }
 
-/// Until `now` somebody without a meter was on this CPU.
+/// Records that `who`, which has no meter, was on this CPU until `now`.
 pub(crate) fn booked(who: u64, now: u64) {
     record(who, What::Booked, now);
 }
 
-/// The account of the task that is on this CPU begins.
+/// Records that the account of the task on this CPU begins.
 pub(crate) fn let_in(number: &Number, now: u64) {
     record(number.0, What::LetIn, now);
 }
 
-/// The work of the task that is on this CPU is done.
+/// Records that the work of the task on this CPU is done.
 pub(crate) fn done(number: &Number, now: u64) {
     record(number.0, What::Done, now);
 }
 
-/// The task leaves this CPU; it still is the current one, and its state is set already.
+/// Records that the task leaves this CPU. It still is the current one, and its state is set
+/// already.
 #[inline]
 pub(crate) fn left(number: &Number, now: u64) {
     let Some(cpu) = this_cpu() else { return };
@@ -133,20 +135,20 @@ pub(crate) fn left(number: &Number, now: u64) {
         TaskState::Exited => What::Ended,
         TaskState::Ready if put_back == What::Yielded as u64 => What::Yielded,
         TaskState::Ready if put_back == What::Preempted as u64 => What::Preempted,
-        // Ready without having been put back: another CPU has woken it already.
+        // Ready, but not put back by this CPU: another CPU has woken it already.
         _ => What::Blocked,
     };
     cpu.log.record(number.0, what, now);
 }
 
-/// The task on this CPU is put back: it yields, or is preempted.
+/// Notes that the task on this CPU is put back into the queue: it yields, or is preempted.
 pub(crate) fn put_back(what: What) {
     if let Some(cpu) = this_cpu() {
         cpu.put_back.store(what as u64, Relaxed);
     }
 }
 
-/// A task that is on no CPU becomes ready.
+/// Records that a task that is on no CPU becomes ready.
 pub(crate) fn woken(number: &Number, now: u64) {
     record(number.0, What::Woken, now);
 }

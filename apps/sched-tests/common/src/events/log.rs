@@ -1,21 +1,21 @@
 //! The log of one CPU, in memory of a fixed size.
 //!
-//! **Order.** A log is written by its CPU only, with interrupts off, and read by main when all
-//! tasks of the phase are reclaimed. All is `Relaxed`; the bytes are atomic so that this needs no
-//! `unsafe`, which costs nothing: a store is a store.
+//! **Order.** Only its CPU writes a log, with interrupts off. Main reads it when all tasks of the
+//! phase are reclaimed. So all accesses are `Relaxed`. The bytes are atomic so that no `unsafe` is
+//! needed. This costs nothing, because a relaxed store is a plain store.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use sched_tests_results::events::{MOST_BYTES, Record, What};
 
-/// A log, empty and shut at first.
+/// A log, which is empty and closed at first.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Log {
     bytes: Box<[AtomicU8]>,
     is_open: AtomicBool,
-    /// How many of the bytes are written.
+    /// The number of bytes that are written.
     used: AtomicUsize,
     /// The time of the last record that was kept, in ticks of the hardware counter.
     last_ticks: AtomicU64,
@@ -23,7 +23,7 @@ pub(crate) struct Log {
     lost: AtomicU64,
 }
 
-/// What a log has come to.
+/// The contents of a log, and how many records it has kept and lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     pub bytes: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Written {
 }
 
 impl Log {
-    /// A log with so much room.
+    /// Makes a log with room for `room_bytes` bytes.
     pub(crate) fn new(room_bytes: usize) -> Self {
         Self {
             bytes: (0..room_bytes).map(|_| AtomicU8::new(0)).collect(),
@@ -40,7 +40,7 @@ impl Log {
         }
     }
 
-    /// Begins anew, at a time in ticks.
+    /// Begins anew at `now`, in ticks.
     pub(crate) fn open(&self, now: u64) {
         self.used.store(0, Relaxed);
         self.kept.store(0, Relaxed);
@@ -49,13 +49,13 @@ impl Log {
         self.is_open.store(true, Relaxed);
     }
 
-    /// Keeps nothing from now on; may be called by another CPU.
+    /// Keeps nothing from now on. Another CPU may call this.
     pub(crate) fn close(&self) {
         self.is_open.store(false, Relaxed);
     }
 
-    /// Keeps a record while the log is open. After the first that finds no room there is no
-    /// other: the times are those since the one before.
+    /// Keeps a record while the log is open. Once a record has found no room, no later one is kept,
+    /// because the time of each is relative to the record before.
     #[inline]
     pub(crate) fn record(&self, who: u64, what: What, now: u64) {
         if !self.is_open.load(Relaxed) {
@@ -69,7 +69,8 @@ impl Log {
         let delta = now.saturating_sub(self.last_ticks.load(Relaxed));
         let mut end = used;
         Record::pack(who, what, delta, |byte| {
-            // `pack` writes no more than there is room for, which the compiler cannot know.
+            // `pack` writes at most `MOST_BYTES`, for which there is room. The compiler cannot know
+            // that.
             if let Some(place) = room.get(end - used) {
                 place.store(byte, Relaxed);
             }
@@ -80,7 +81,7 @@ impl Log {
         self.kept.store(self.kept.load(Relaxed) + 1, Relaxed);
     }
 
-    /// A copy of what was written.
+    /// Returns a copy of the contents.
     pub(crate) fn written(&self) -> Written {
         let used = &self.bytes[..self.used.load(Relaxed)];
         Written {
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_log_that_is_shut() {
+    fn closed_log_keeps_nothing() {
         let log = Log::new(100);
         log.record(4, What::Yielded, 5);
         assert_eq!(log.written(), Written::default());
@@ -127,9 +128,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is kept is the beginning, and nothing is neither kept nor lost.
+        /// Fills a log beyond its room. It keeps the first records, and counts the others as lost.
         #[test]
-        fn what_does_not_fit_is_counted(
+        fn records_beyond_the_room_are_counted_as_lost(
             room_bytes in 0usize..400,
             events in prop::collection::vec((0u64..40, 0u64..1 << 20), 0..120),
         ) {

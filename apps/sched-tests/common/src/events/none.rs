@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-/// The logs of a phase: takes no room.
+/// The logs of a phase in an image without `TRACE=events`. They take no room.
 #[derive(Clone, Debug, Default)]
 pub struct Logs(());
 
 impl Logs {
-    /// None.
+    /// Returns no logs.
     #[inline(always)]
     pub(crate) fn take(self) -> Vec<sched_tests_results::events::Log> {
         Vec::new()
@@ -21,7 +21,7 @@ pub(crate) use guest::*;
 mod guest {
     use super::Logs;
 
-    /// A task's number: takes no room in a meter.
+    /// The number of a task. It takes no room in a meter.
     #[derive(Default)]
     pub(crate) struct Number;
 

@@ -1,20 +1,20 @@
-//! A profile in a file on a FAT disk, by ArceOS's own file system.
+//! A profile in a file on a FAT disk, through ArceOS's own file system.
 //!
-//! That has no rename, and FAT removes a file by freeing first its clusters and then
-//! its name. So there are two names: the new profile goes to the one that is free,
-//! and the old one is removed when the new one is complete. A profile's checksum
-//! tells a complete one; which of two complete ones is the newer does not matter.
+//! That file system has no rename, and FAT removes a file by freeing first its clusters and then
+//! its name. So there are two names. The new profile goes to the name that is free, and the old
+//! profile is removed when the new one is complete. A profile's checksum tells whether it is
+//! complete. Which of two complete profiles is the newer does not matter.
 //!
 //! | interrupted | the next boot finds |
 //! |---|---|
 //! | while the new one is written | the old one, and a half one that is refused |
 //! | before the old one is removed | both |
-//! | while that is removed | the new one, and one that is refused |
+//! | while the old one is removed | the new one, and one that is refused |
 //!
-//! FREED: a name that is being removed may stand for clusters that are free already,
-//! and reads as if nothing had happened. So a profile is spoilt before it is removed,
-//! in one sector; and what is not intact is removed before anything is written, or
-//! its removal later on would free the clusters of something else.
+//! FREED: a name that is being removed may stand for clusters that are free already, and the file
+//! still reads as before. So a profile is spoilt, in one sector, before it is removed. A profile
+//! that is not intact is removed before anything is written. Otherwise its removal later on could
+//! free the clusters of another file.
 
 use alloc::{
     format,
@@ -30,11 +30,11 @@ use axstd::{
 
 use crate::platform::println;
 
-/// Short (8.3) names, which take one entry of a directory.
+/// The two names, in the short form (8.3), which takes one entry of a directory.
 const NAMES: [&str; 2] = ["/PROFILE1.PBG", "/PROFILE2.PBG"];
 
-/// The first of the disk's profiles that is accepted; else why the last of them was
-/// not. `None` if there are none.
+/// Returns the result of the first of the disk's profiles that `accept` takes. If it takes none,
+/// returns why it refused the last. Returns `None` if there are no profiles.
 pub fn find<R>(mut accept: impl FnMut(&[u8]) -> Result<R, String>) -> Option<Result<R, String>> {
     let mut refused = None;
     for name in NAMES {
@@ -52,7 +52,7 @@ pub fn find<R>(mut accept: impl FnMut(&[u8]) -> Result<R, String>) -> Option<Res
     refused
 }
 
-/// Puts `bytes` in place of the profile.
+/// Saves `bytes` in place of the present profile.
 pub fn save(bytes: &[u8]) -> Option<Result<(), String>> {
     Some(write(bytes).map_err(|error| error.to_string()))
 }
@@ -96,7 +96,8 @@ fn remove(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The contents of a file, as far as they can be a profile.
+/// Returns the contents of a file, or the reason why they cannot be a profile. Returns `None` if
+/// there is no such file.
 fn read(name: &str) -> Option<Result<Vec<u8>, String>> {
     let mut file = File::open(name).ok()?;
     let mut read = || {
@@ -109,7 +110,7 @@ fn read(name: &str) -> Option<Result<Vec<u8>, String>> {
         (bytes.try_reserve_exact(size)).map_err(|error| error.to_string())?;
         bytes.resize(size, 0);
         let mut len = 0;
-        // A chain of clusters may be shorter than the size says.
+        // A chain of clusters may be shorter than the size in the directory.
         while len < size {
             match file.read(&mut bytes[len..]) {
                 Ok(0) => break,

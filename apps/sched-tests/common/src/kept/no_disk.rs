@@ -2,12 +2,12 @@
 
 use alloc::string::String;
 
-/// Finds nothing.
+/// Returns `None`: there is no disk to search.
 pub fn find<R>(_accept: impl FnMut(&[u8]) -> Result<R, String>) -> Option<Result<R, String>> {
     None
 }
 
-/// Saves nothing.
+/// Returns `None`: there is no disk to write to.
 pub fn save(_bytes: &[u8]) -> Option<Result<(), String>> {
     None
 }

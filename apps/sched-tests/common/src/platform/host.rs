@@ -1,8 +1,8 @@
 //! The host's threads, for debugging an application without a guest.
 //!
-//! The host's kernel schedules; figures are real time and differ from run to run.
-//! On Linux a thread's CPU time and dispatches come from `/proc`; elsewhere the
-//! time from its first run to its end stands in.
+//! The host's kernel schedules. Figures are real time and differ from run to run. On Linux a
+//! thread's CPU time and dispatches come from `/proc`; elsewhere the time from its first run to its
+//! end stands in.
 
 use std::{
     fs,
@@ -20,58 +20,60 @@ pub use crate::measured::{Figures, Unmetered};
 pub use std::thread::{sleep, sleep as main_sleeps, yield_now};
 pub use std::{print, println};
 
-/// The host's scheduler, whichever it is.
+/// The name of the host's scheduler, whichever it is.
 pub const SCHED: &str = "host";
 
-/// Whether several CPUs share the work: that is the host's affair.
+/// False: no scheduler of this kit shares the work here.
 pub const IS_BALANCED: bool = false;
 
-/// What the clock counts.
+/// The unit of the clock: real time.
 pub const TIMING: &str = "real";
 
-/// The number of CPUs.
+/// Returns the number of CPUs.
 pub fn cpus() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// 0: the rate of the CPU's counter is unknown.
+/// Returns 0: the rate of the CPU's counter is unknown.
 pub fn counter_hz() -> u64 {
     0
 }
 
-/// Nanoseconds since the program's first call of this function.
+/// Returns the nanoseconds since the program's first call of this function.
 pub fn now_ns() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     START.elapsed().as_nanos() as u64
 }
 
-/// Where threads wait, blocked, until something is so.
+/// A queue in which threads wait, blocked, until a condition holds.
 #[derive(Default)]
 pub struct WaitQueue {
-    /// Held by who looks at its condition and by who wakes, so that no wake comes in between.
+    /// Held by a thread while it looks at its condition, and by one that wakes others. So no wake
+    /// is lost between the look and the wait.
     looking: Mutex<()>,
     woken: Condvar,
 }
 
 impl WaitQueue {
-    /// A queue in which nobody waits.
+    /// Makes a queue without waiters.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Blocks the calling thread until `condition` holds; not at all if it holds already.
+    /// Blocks the calling thread until `condition` holds. Returns at once if it holds already.
     pub fn wait_until(&self, mut condition: impl FnMut() -> bool) {
         let looking = self.looking.lock().unwrap();
         drop(self.woken.wait_while(looking, |()| !condition()).unwrap());
     }
 
-    /// Has one thread look at its condition again. Called after what changed it.
+    /// Makes one thread look at its condition again. Called after the change that makes the
+    /// condition hold.
     pub fn wake_one(&self) {
         let _looking = self.looking.lock().unwrap();
         self.woken.notify_one();
     }
 
-    /// Has all look at their conditions again.
+    /// Makes all threads look at their conditions again.
     pub fn wake_all(&self) {
         let _looking = self.looking.lock().unwrap();
         self.woken.notify_all();
@@ -86,12 +88,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A shut gate.
+    /// Makes a closed gate.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Runs `submit_all`; no thread that it spawns behind this gate starts before it is done.
+    /// Submits threads by `submit_all`. None that it spawns behind this gate starts before it returns.
     pub fn submit<R>(&self, submit_all: impl FnOnce() -> R) -> R {
         let submitted = submit_all();
         self.is_open.store(true, Release);
@@ -104,26 +106,27 @@ impl Gate {
     }
 }
 
-/// Spawns a thread without a row.
+/// Spawns a thread that has no row in the table.
 pub fn spawn_beside(name: &str, body: impl FnOnce() + Send + 'static) {
     let thread = thread::Builder::new().name(name.into());
     thread.spawn(body).expect("the host spawns threads");
 }
 
-/// Runs this; who gets the CPU is the host's affair.
+/// Calls `run` and no more: the host decides which thread has the CPU meanwhile.
 pub fn without_preemption<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// The threads of a phase, as a set: when it started.
+/// The threads of a phase: when it started, and its deadline.
 pub struct TaskSet {
     start_ns: u64,
     deadline_ns: Option<u64>,
 }
 
 impl TaskSet {
-    /// A set of so many threads; the CPU time of each before `deadline_ns`, a time since the
-    /// program's start, is kept apart. The deadline ends no thread.
+    /// Makes the set of a phase that started at `start_ns`. The CPU time of each thread before
+    /// `deadline_ns` is kept apart, but the deadline ends no thread. Both are times since the
+    /// program's start.
     pub fn new(_threads: usize, start_ns: u64, deadline_ns: Option<u64>) -> Self {
         Self {
             start_ns,
@@ -131,21 +134,21 @@ impl TaskSet {
         }
     }
 
-    /// When the phase started, since the program's start.
+    /// Returns the start of the phase, since the program's start.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// Until when a thread's CPU time counts for the window, if there is one.
+    /// Returns the time until which a thread's CPU time counts for the window, if there is one.
     pub fn deadline_ns(&self) -> Option<u64> {
         self.deadline_ns
     }
 
-    /// Nothing: here each join waits.
+    /// Does nothing: here each join waits.
     pub fn wait_for_all(&self) {}
 }
 
-/// Spawns a thread behind `gate`; it is a set of its own.
+/// Spawns a thread behind `gate`, in a set of its own.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
     spawn_in(&TaskSet::new(1, 0, None), name, gate, body)
 }
@@ -169,15 +172,15 @@ pub fn spawn_in(
             _ => (finish_ns - first_run_ns, 1),
         };
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
-        // Seen by the thread itself, at its end.
+        // The thread itself reads its figures, at its end.
         Figures {
             first_run_ns, // when it was let in
             finish_ns,
             run_ns,
-            // In proportion: the host does not say how much it was at a given time.
+            // In proportion, because the host does not tell the CPU time at a given time.
             run_in_window_ns: share_before(deadline_ns, first_run_ns, finish_ns, run_ns),
             dispatches,
-            switches: dispatches, // the host does not say who was there before
+            switches: dispatches, // the host does not tell which thread ran before
             ends: 1,
             beside_ns: 0,   // nor what a thread needs to begin and end
             timeline: None, // nor when it was on a CPU
@@ -187,7 +190,7 @@ pub fn spawn_in(
     Handle(thread.expect("the host has room for a thread"))
 }
 
-/// Time on a CPU and number of dispatches of the calling thread.
+/// Returns the time on a CPU and the number of dispatches of the calling thread.
 fn on_cpu() -> Option<(u64, u64)> {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut fields = stat.split_ascii_whitespace().map(str::parse);
@@ -196,7 +199,7 @@ fn on_cpu() -> Option<(u64, u64)> {
     Some((run_ns, dispatches))
 }
 
-/// A thread to be joined.
+/// A thread that can be joined.
 pub struct Handle(thread::JoinHandle<Figures>);
 
 impl Handle {
@@ -205,18 +208,18 @@ impl Handle {
         self.0.join().expect("a task of the workload panicked")
     }
 
-    /// A view of the thread, for somebody else.
+    /// Returns a view of the thread.
     pub fn watch(&self) -> Watch {
         Watch
     }
 
-    /// Keeps nothing: the host's kernel has its own count.
+    /// Returns a token that holds nothing: the host's kernel counts its references itself.
     pub fn hold(&self) -> Option<Held> {
         Some(Held)
     }
 }
 
-/// Keeps a thread, which changes nothing here.
+/// A hold on a thread, which has no effect here.
 #[derive(Debug)]
 pub struct Held;
 
@@ -224,39 +227,39 @@ pub struct Held;
 pub struct Watch;
 
 impl Watch {
-    /// Always: the host's kernel reclaims a thread by itself.
+    /// Returns true: the host's kernel reclaims a thread by itself.
     pub fn is_reclaimed(&self) -> bool {
         true
     }
 }
 
-/// `None`: the host's timer is its own.
+/// Returns `None`: a program cannot see the phase of the host's timer.
 pub fn await_tick_phase() -> Option<u64> {
     None
 }
 
-/// The time since the program's start. There is no account.
+/// Returns the time since the program's start. There is no account.
 pub fn open_account() -> u64 {
     now_ns()
 }
 
-/// `None`: the host does not say what other threads do.
+/// Returns `None`: the host does not tell what other threads do.
 pub fn unmetered() -> Option<Unmetered> {
     None
 }
 
-/// None: the host tells of no switch.
+/// Returns no logs: the host reports no switches.
 pub fn events() -> Logs {
     Logs::default()
 }
 
-/// Nothing: the host's scheduler is not recorded.
+/// Does nothing: the host's scheduler is not recorded.
 pub fn connect_recording() {}
 
-/// Nothing: the host's threads are the host's affair.
+/// Does nothing: the host places its threads itself.
 pub fn connect_cpus() {}
 
-/// Ends the application, with a status that says whether its results were right.
+/// Ends the application with status 1 if its results are wrong.
 pub fn finish(pass: bool) {
     if !pass {
         std::process::exit(1);

@@ -1,4 +1,4 @@
-//! The yardstick: shortest remaining processing time, free of charge.
+//! The yardstick: shortest remaining processing time (SRPT), if switching costs nothing.
 //!
 //! On one CPU no schedule has a lower average turnaround (Schrage, 1968), so a
 //! measured average divided by this one says how far a policy is from the best.
@@ -6,11 +6,11 @@
 
 use alloc::vec::Vec;
 
-/// The average turnaround, rounded down, of `jobs` = (submission, run time) under
-/// preemptive shortest-remaining-time-first on `cpus` CPUs with zero cost for
-/// scheduling. Ties go to the job that comes first in `jobs`.
+/// Returns the average turnaround, rounded down, of `jobs` under preemptive SRPT on `cpus` CPUs
+/// with zero cost for scheduling. Each job is its submission and its run time. Ties go to the job
+/// that comes first in `jobs`.
 ///
-/// Takes time in O(n² log n): it is made for the task counts of a test.
+/// Takes time in O(n² log n), which suits the task counts of a test.
 pub fn srpt_average_ns(jobs: &[(u64, u64)], cpus: usize) -> u64 {
     let mut left: Vec<u64> = jobs.iter().map(|&(_, run)| run).collect();
     let mut now = 0;
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// The least sum of turnarounds over every schedule in whole time units.
+    /// Returns the least sum of turnarounds over every schedule in whole time units.
     fn brute_force(jobs: &[(u64, u64)], now: u64, left: &mut Vec<u64>) -> u64 {
         if left.iter().all(|&l| l == 0) {
             return 0;
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_shorter_job_takes_over() {
-        // 0..2 first, 2..3 second, 3..11 first again: 11 and 1.
+        // The first job runs in 0..2 and 3..11, the second in 2..3. The turnarounds are 11 and 1.
         assert_eq!(srpt_average_ns(&[(0, 10), (2, 1)], 1), 6);
     }
 
@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn two_cpus_run_two_jobs() {
         assert_eq!(srpt_average_ns(&[(0, 6), (0, 6)], 2), 6);
-        // 1 and 2 start; 3 follows where 1 ended: 1, 2 and 4.
+        // The jobs of 1 and 2 units start. The job of 3 follows where that of 1 ended. They end at
+        // 1, 2 and 4.
         assert_eq!(
             srpt_average_ns(&[(0, 3), (0, 2), (0, 1)], 2),
             (1 + 2 + 4) / 3

@@ -1,28 +1,28 @@
-//! A trace of bounded size for a run of any length: a fixed number of bins, whose
-//! width doubles when the run goes beyond the last. Each then takes the time of
-//! two, so that no time is lost, only where in the bin it was.
+//! A trace of bounded size for a run of any length. It has a fixed number of bins, whose width
+//! doubles when the run goes beyond the last. Each bin then takes the time of two. So no time is
+//! lost, only where in the bin it was.
 //!
-//! **Blocked.** `axtask` tells when a task is switched away whether it is blocked, and tells
-//! nobody when it wakes. So the recorder looks at each timer tick, before ArceOS wakes who
-//! has slept enough: a task was blocked until the last tick that found it blocked. For one
-//! that sleeps this is the moment, as only ticks wake it. One that another task has woken may
-//! have been so for up to a tick more; if no tick came in between, it was blocked until it
-//! got its CPU.
+//! **Blocked.** When a task is switched away, `axtask` says whether it is blocked. It does not
+//! report when the task wakes. So the recorder looks at each timer tick, before ArceOS wakes the
+//! tasks that have slept enough. A task counts as blocked until the last tick that found it
+//! blocked. For a sleeping task this is exact, because only ticks wake it. A task that another one
+//! woke may have been blocked for up to a tick longer. If no tick came in between, it counts as
+//! blocked until it got its CPU.
 //!
-//! As in the meter, one CPU at a time writes, with interrupts off, and what is
-//! read afterwards is ordered by the meter's `on_cpu`: everything is `Relaxed`.
-//! Memory is allocated with the recorder, never in a context switch.
+//! As in the meter, one CPU at a time writes, with interrupts off, and the reader has waited for
+//! the end of the task's work. So everything is `Relaxed`. Memory is allocated with the recorder,
+//! never in a context switch.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::Timeline;
 
-/// 4 KiB for a task; a long run ends in the second half of them. Even, so that
-/// pairs come out.
+/// The number of bins: 4 KiB for each of a task's two lists. A long run ends in the second half of
+/// them. The number is even, so that bins can be joined in pairs.
 const BINS: usize = 512;
 
-/// Keeps the time on the CPU by when it was; in ticks of the hardware counter.
+/// The times on the CPU and the blocked times of a task, in ticks of the hardware counter.
 pub(crate) struct Bins {
     start_ticks: u64,
     width_ticks: AtomicU64,
@@ -36,7 +36,7 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Bins from `start_ticks` on, each `bin_ticks` wide at first, which is not 0.
+    /// Makes bins from `start_ticks` on. Each is `bin_ticks` wide at first, which is not 0.
     pub(crate) fn new(start_ticks: u64, bin_ticks: u64) -> Self {
         assert_ne!(bin_ticks, 0, "the width of a bin");
         Self {
@@ -50,20 +50,20 @@ impl Bins {
         }
     }
 
-    /// Forgets what was kept.
+    /// Empties all bins, for an account that starts anew.
     pub(crate) fn clear(&self) {
         let bins = self.run_ticks.iter().chain(&self.blocked_ticks);
         bins.for_each(|bin| bin.store(0, Relaxed));
     }
 
-    /// Adds a stay on the CPU, not before the start.
+    /// Adds a stay on the CPU, which did not begin before the start.
     pub(crate) fn stay(&self, entered: u64, left: u64) {
         if !self.is_closed.load(Relaxed) {
             self.keep(&self.run_ticks, entered, left);
         }
     }
 
-    /// The task has left its CPU, blocked or not.
+    /// Notes that the task has left its CPU, blocked or not.
     pub(crate) fn left(&self, now: u64, is_blocked: impl FnOnce() -> bool) {
         if !self.is_closed.load(Relaxed) && is_blocked() {
             self.blocked_since.store(now, Relaxed);
@@ -78,7 +78,7 @@ impl Bins {
         }
     }
 
-    /// The task has got a CPU: what it was blocked until now is kept.
+    /// Notes that the task has got a CPU, and adds the time for which it was blocked.
     pub(crate) fn entered(&self, now: u64) {
         let since = self.blocked_since.swap(0, Relaxed);
         if since != 0 {
@@ -90,7 +90,7 @@ impl Bins {
         }
     }
 
-    /// Adds a time to these bins.
+    /// Adds the time from `entered` to `left` to `bins`.
     fn keep(&self, bins: &[AtomicU64], entered: u64, left: u64) {
         let mut from = entered.saturating_sub(self.start_ticks);
         let end = left.saturating_sub(self.start_ticks);
@@ -106,14 +106,14 @@ impl Bins {
         }
     }
 
-    /// Keeps nothing from now on: the work is done, and what the task does on its
-    /// way out is in no other figure either.
+    /// Keeps nothing from now on: the work is done. No other figure includes what the task does on
+    /// its way out.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Relaxed);
     }
 
-    /// What was kept, in nanoseconds. Ticks are converted from the start on and not bin by
-    /// bin, so that what rounding takes from one bin it gives to the next.
+    /// Returns what was kept, in nanoseconds. Running sums are converted and not single bins, so
+    /// what rounding takes from one bin it gives to the next.
     pub(crate) fn timeline(&self, to_ns: impl Fn(u64) -> u64) -> Option<Timeline> {
         let in_ns = |bins: &[AtomicU64]| {
             let mut ticks = 0;
@@ -134,7 +134,7 @@ impl Bins {
         })
     }
 
-    /// Two bins become one, in the first half.
+    /// Joins the bins in pairs, in the first half.
     fn coarsen(&self) {
         for bins in [&self.run_ticks, &self.blocked_ticks] {
             for i in 0..BINS / 2 {
@@ -153,7 +153,7 @@ impl Default for Bins {
     }
 }
 
-/// A plain addition, as in the meter.
+/// Adds without a locked instruction, as in the meter.
 fn add(to: &AtomicU64, amount: u64) {
     to.store(to.load(Relaxed) + amount, Relaxed);
 }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_end_or_before_a_restart_is_not_kept() {
+    fn stays_after_the_end_or_before_a_restart_are_not_kept() {
         let bins = Bins::new(0, 10);
         bins.stay(0, 7);
         bins.clear();
@@ -216,19 +216,19 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_is_blocked_until_the_tick_that_wakes_it() {
+    fn sleeping_task_is_blocked_until_the_tick_that_wakes_it() {
         let bins = Bins::new(1_000, 10);
         bins.left(1_005, || true);
         bins.ticked(1_010, || true);
         bins.ticked(1_020, || true);
-        // Woken by that tick, it is ready at the next.
+        // The tick at 1,020 has woken it, so it is ready at the next.
         bins.ticked(1_030, || false);
         bins.entered(1_037);
         assert_eq!(timeline(&bins).blocked_ns, [5, 10]);
     }
 
     #[test]
-    fn who_is_woken_between_two_ticks_is_blocked_until_it_runs() {
+    fn task_woken_between_two_ticks_is_blocked_until_it_runs() {
         let bins = Bins::new(1_000, 10);
         bins.left(1_012, || true);
         bins.entered(1_017);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all ticks on the CPU, in whatever unit is asked for.
+        /// Compares the bins with a list of all ticks on the CPU, in any unit of time.
         #[test]
         fn bins_are_the_stays_sorted_by_time(
             pieces in prop::collection::vec((0u64..900, prop_oneof![1 => Just(0), 9 => 0u64..900]), 0..40),

@@ -9,7 +9,7 @@ use super::A;
 #[must_use = "what the work came to says whether it was done"]
 #[inline(never)]
 pub fn spin(mut x: u64, rounds: u64) -> u64 {
-    // SAFETY: registers only; no memory, no stack.
+    // SAFETY: the code uses registers only, and neither memory nor the stack.
     unsafe {
         asm!(
             "shr {n}",
