@@ -21,28 +21,30 @@ use sched_tests_common::{
     runner::{print_heading, print_lines, setting},
 };
 
-/// The sizes that the group grows to. The last is all that PBG records.
+/// The numbers of tasks that the group grows to. The last is the most that PBG records.
 const SIZES: [usize; 6] = [1, 4, 64, 256, 1_024, MAX_TASKS];
-/// Yields of all tasks together that the second round has more than the first, at any size:
-/// enough that the timer ticks, which a round may have one more or less of, do not show.
+/// The yields of all tasks together that the second round has more than the first, at any size.
+/// They are so numerous that a timer tick more or less in a round does not show.
 const YIELDS: u64 = 1 << 18;
-/// Of a task: 4,096 of them fit into the guest's default memory, and a timer
-/// interrupt fits on top of the little that a task itself needs.
+/// The stack of a task. 4,096 stacks fit into the guest's default memory. A timer interrupt fits on
+/// top of the little that a task itself needs.
 const STACK_BYTES: usize = 16 * 1024;
-/// How many tasks may be far beyond the plan. The queue that they wait in is a list with a
-/// lock; whoever comes while it is locked leaves what is to be done, and the holder does it
-/// at the end. If a tick takes the CPU from a holder, it comes back to the work of all
-/// others: 15 ms for 4,096 tasks. That is a tick's doing, and there is one or none in each
-/// of the four rounds of that size.
+/// The most tasks that may be far beyond the plan.
+///
+/// The queue that they wait in is a list with a lock. A task that comes while the list is locked
+/// leaves its work to the holder, which does it at the end. If a tick takes the CPU from a holder,
+/// the holder comes back to the work of all others: 15 ms for 4,096 tasks. Only a tick causes this,
+/// and at most once in each of the four rounds of that size.
 const MOST_DEMOTED: u32 = 4;
-/// A policy that measures how long a tick is has seen two without idling between them then,
-/// and is what it is from there on.
+/// The time that main computes before the first phase. A policy that measures the length of a tick
+/// has then seen two ticks without idling between them, and its result no longer changes.
 const THREE_TICKS_NS: u64 = 30_000_000;
-/// How long gc may take to reclaim the tasks, and how often it is looked at.
+/// The longest time that gc may take to reclaim the tasks.
 const PATIENCE_NS: u64 = 10_000_000_000;
+/// The pause between two checks for that.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// One figure.
+/// The cost of a yield at one size.
 struct Cost {
     tasks: usize,
     ns_per_yield: f64,
@@ -93,7 +95,8 @@ fn idle_measure_and_replay() -> Vec<(Phase, Vec<Cost>)> {
     phases
 }
 
-/// Any other policy within the layer that records it; and the profile, for `make record`.
+/// Measures any other policy within the layer that records it. Prints the profile, for
+/// `make record`.
 fn idle_and_measure(app: &str) -> Vec<(Phase, Vec<Cost>)> {
     platform::connect_recording();
     let idle = run_phase("idle");
@@ -111,16 +114,17 @@ fn idle_and_measure(app: &str) -> Vec<(Phase, Vec<Cost>)> {
     [idle, measure].into()
 }
 
-/// The tasks. They stand still until told to go.
+/// The tasks of a phase. Each stands still until its next round begins.
 #[derive(Default)]
 struct Group {
-    /// Two for each size but the last, one for each round; at last all of them yield, and the
-    /// last set has the tasks that are still wanting then. So a task yields in three rounds at
-    /// most, which PBG records one by one; more, and the plan would go by their average.
+    /// Two sets for each size but the last, one for each round. At the last size all sets yield in
+    /// both rounds, and the last set has the tasks that are missing for that. So a task yields in
+    /// three rounds at most, which PBG records one by one. With more rounds the plan would go by
+    /// their average.
     sets: [Set; 2 * SIZES.len() - 1],
-    /// What each task yields in this round; [`END`](Self::END) lets it end.
+    /// The yields of each task in this round. [`END`](Self::END) makes the tasks end.
     yields_each: AtomicU64,
-    /// The tasks that this round is still to hear of.
+    /// The number of tasks that have not finished this round.
     absent: AtomicU64,
     met: WaitQueue,
     yields_done: AtomicU64,
@@ -135,23 +139,24 @@ struct Set {
     round: AtomicU64,
 }
 
-/// How long there was a task between its first yield and its last, in this round.
+/// The time in a round in which at least one task is between its first yield and its last.
 ///
-/// Under a policy that switches at a yield all tasks are there at once; under a plan one
-/// after the other, and how long it takes to wake each and to let it wait again is not of
-/// that time: it is longer in some rounds, as where a tick hits who wakes them.
+/// Under a policy that switches at a yield all tasks are there at once, and under a plan one after
+/// the other. The time to wake each of those and to let it wait again does not count. It is longer
+/// in some rounds, for example if a tick hits the task that wakes them.
 #[derive(Default)]
 struct Yielding {
     tasks: AtomicU64,
-    /// The sums of the times at which the number of tasks left 0, and at which it came back
-    /// to 0. The sums, as several CPUs may come out of order.
+    /// The sum of the times at which the number of tasks left 0. It is a sum because several CPUs
+    /// may add out of order.
     begins_ns: AtomicU64,
+    /// The sum of the times at which the number came back to 0.
     ends_ns: AtomicU64,
 }
 
 impl Yielding {
     fn begins(&self) {
-        // A tick between the two would count for the wrong side.
+        // A tick between the count and the clock would count for the wrong side.
         let _guard = NoPreempt::new();
         if self.tasks.fetch_add(1, AcqRel) == 0 {
             self.begins_ns.fetch_add(now_ns(), Relaxed);
@@ -165,7 +170,7 @@ impl Yielding {
         }
     }
 
-    /// Of the round that is over; the next begins at 0.
+    /// Returns the time of the round that is over. The next round begins at 0.
     fn take_ns(&self) -> u64 {
         self.ends_ns.swap(0, Relaxed) - self.begins_ns.swap(0, Relaxed)
     }
@@ -174,18 +179,19 @@ impl Yielding {
 impl Group {
     const END: u64 = u64::MAX;
 
-    /// Has the `tasks` tasks of these sets yield `yields_each` times each; how long they did.
+    /// Makes the `tasks` tasks of these sets yield `yields_each` times each. Returns how long they
+    /// did.
     ///
-    /// From a given phase of the timer tick on: a policy that charges whole ticks to whoever
-    /// is hit has a tree of another shape at another phase.
+    /// A round begins at a given phase of the timer tick. A policy that charges whole ticks to the
+    /// task that a tick hits has a tree of another shape at another phase.
     fn round(&self, sets: &[Set], tasks: usize, yields_each: u64) -> u64 {
         platform::await_tick_phase();
         self.absent.store(tasks as u64, Relaxed);
         self.yields_each.store(yields_each, Relaxed);
         {
-            // A queue is locked meanwhile. Under a plan the next tick would take
-            // the CPU from us, who are not in it, and each task would then find the
-            // lock taken when it comes back to wait: a longer way, in some rounds.
+            // A queue is locked meanwhile. Under a plan the next tick would take the CPU from main,
+            // which is not in the plan. Each task would then find the lock taken when it comes back
+            // to wait, which takes longer, in some rounds only.
             let _guard = NoPreempt::new();
             for set in sets {
                 set.round.fetch_add(1, Release);
@@ -196,7 +202,7 @@ impl Group {
         self.yielding.take_ns()
     }
 
-    /// What a task of this set does.
+    /// Runs a task of this set, which yields in each round until the last.
     fn task(&self, set: &Set) {
         for round in 1.. {
             set.go.wait_until(|| set.round.load(Acquire) >= round);
@@ -242,7 +248,8 @@ fn run_phase(name: &'static str) -> (Phase, Vec<Cost>) {
         }
         let more_each = (YIELDS / size as u64 / SCALE).max(1);
         let first_each = more_each.div_ceil(2);
-        // Nobody's first time: a first run takes longer than a wake-up.
+        // A round without yields comes first, because a task's first run takes longer than a
+        // wake-up.
         group.round(new, tasks.len() - before, 0);
         let first_ns = group.round(first, size, first_each);
         let second_ns = group.round(second, size, first_each + more_each);
@@ -269,8 +276,8 @@ fn run_phase(name: &'static str) -> (Phase, Vec<Cost>) {
     (phase, costs)
 }
 
-/// Waits until every task has ended and gc has given its stack back, which the
-/// next phase needs; false if that takes for ever.
+/// Waits until every task has ended and gc has given its stack back, which the next phase needs.
+/// Returns false after [`PATIENCE_NS`].
 fn all_reclaimed(tasks: &[WeakAxTaskRef]) -> bool {
     let begin_ns = now_ns();
     while tasks.iter().any(|task| task.strong_count() > 0) {

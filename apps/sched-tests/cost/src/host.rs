@@ -1,4 +1,4 @@
-//! Threads of the host do not run under our policies: there is nothing to measure.
+//! The host's threads do not run under this kit's policies, so there is nothing to measure.
 
 use sched_tests_common::platform;
 

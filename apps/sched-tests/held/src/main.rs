@@ -1,11 +1,11 @@
-//! The tasks of [`realtime`] under a main that holds a handle of each until all are done:
-//! what does that cost, and whom?
+//! The tasks of [`realtime`] under a main that holds a handle of each until all are done: what does
+//! that cost?
 //!
-//! A program that keeps the handles of its threads to join them in order does just this.
-//! The kernel's `gc` task cannot reclaim a task while anybody holds a handle of it; it
-//! looks again and yields, for as long as it takes. How much of the CPU it gets for that,
-//! and who goes without, is up to the policy: the difference between the rows of this app
-//! and those of `realtime`.
+//! A program that keeps the handles of its threads to join them in order does just this. The
+//! kernel's `gc` task cannot reclaim a task while a handle of it is held. It looks again and
+//! yields, until the handle is gone. The policy decides how much of the CPU `gc` gets for that, and
+//! which tasks lose it. The difference between the rows of this app and those of `realtime` shows
+//! both.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

@@ -1,12 +1,12 @@
-//! Sixteen tasks in the queue of a CPU whose task never gives way: who runs them?
+//! Sixteen tasks in the queue of a CPU whose task never gives way: does another CPU run them?
 //!
-//! One task, `hog`, spawns sixteen workers, all of them into the queue of the CPU that it is on
-//! itself, and lets them run on any CPU from then on. Then it computes, without giving the CPU away
-//! and with preemption off, until the last of them is done. If another CPU takes them, that is
-//! after a fraction of their work together; if none does, it is never, under whatever policy, and the
-//! run ends by its timeout. The workers have no rows in the table, as they are the hog's affair.
+//! One task, `hog`, spawns sixteen workers, all of them into the queue of its own CPU, and then
+//! lets them run on any CPU. Then it computes with preemption off and without a yield, until the
+//! last worker is done. If other CPUs take the workers, that is after a fraction of their work
+//! together. If none does, the workers never run, under any policy, and the run ends by its
+//! timeout. The workers have no rows in the table, because the hog spawns them itself.
 //!
-//! On one CPU, where nobody else could, the hog yields while it waits.
+//! On one CPU, where no other could run them, the hog yields while it waits.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
@@ -19,7 +19,7 @@ use sched_tests_common::{App, Task, TaskCtx, platform, run, work};
 
 const WORKERS: u64 = 16;
 
-/// What each of them computes: 10 ms under icount.
+/// The work of each worker, in rounds: 10 ms under icount.
 const ROUNDS: u64 = 10_000_000 / work::INSTRUCTIONS_PER_ROUND;
 
 fn tasks(scale: u64) -> Vec<Task> {

@@ -1,17 +1,16 @@
-//! One long task among two short ones that never end by themselves: when is it
-//! done?
+//! One long task among two short ones that never end by themselves: when is it done?
 //!
 //! | task | runs | loop of a run, with a yield after it |
 //! |---|---|---|
 //! | long | 80 | 10,000,000 |
 //! | short1, short2 | until the long task is done; 100 are a group | 2,000,000 |
 //!
-//! The parameters are those of the PBG report, which does not say where its tasks
-//! yield. Here all do so after each run, and a short task looks after each run
-//! whether the long one is done. So the question has an answer under FIFO too: the
-//! long task waits 80 times for one run of each other, where whole groups would
-//! make that 80 times 200 runs. A policy that is fair in time has it wait for twice
-//! its own time; one that prefers short runs, for longer.
+//! The parameters are those of the PBG report, which does not say where its tasks yield. Here all
+//! of them yield after each run, and a short task checks after each run whether the long one is
+//! done. So the question has an answer under FIFO too: the long task waits 80 times for one run of
+//! each other. If the short tasks yielded after whole groups only, it would wait 80 times for 200
+//! runs. Under a policy that is fair in time it waits for twice its own time, and under one that
+//! prefers short runs for longer.
 //!
 //! `SCALE=n` makes the loops n times shorter, and keeps the runs.
 

@@ -1,22 +1,22 @@
-//! A bounded buffer between one sender and one receiver. Who cannot go on is blocked: neither
-//! yields nor spins.
+//! A bounded buffer between one sender and one receiver. A task that cannot go on is blocked: it
+//! neither yields nor spins.
 
 use alloc::{boxed::Box, sync::Arc};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use sched_tests_common::platform::WaitQueue;
 
-/// What both ends share.
+/// The state that both ends share.
 ///
-/// Sent and received are how many items ever were; received ≤ sent ≤ received + the number of
-/// slots. Only the sender changes `sent`, and only the receiver `received`: so there is no lock
-/// that a task could be preempted with.
+/// `sent` and `received` count all items so far: received ≤ sent ≤ received + the number of slots.
+/// Only the sender changes `sent`, and only the receiver changes `received`. So there is no lock
+/// that a preempted task could hold.
 struct Shared {
     slots: Box<[AtomicU64]>,
-    /// Stored after the slot (`Release`), so that who sees the count sees the item.
+    /// Stored after the slot (`Release`), so that a receiver that sees the count sees the item.
     sent: AtomicU64,
-    /// Stored after the item was taken out (`Release`), so that who sees the count may reuse
-    /// the slot.
+    /// Stored after the item was taken out (`Release`), so that a sender that sees the count may
+    /// reuse the slot.
     received: AtomicU64,
     not_empty: WaitQueue,
     not_full: WaitQueue,
@@ -40,7 +40,7 @@ pub struct Receiver {
     received: u64,
 }
 
-/// A buffer of `slots` items, from 1, which is empty.
+/// Makes an empty buffer of `slots` items, at least 1.
 pub fn bounded(slots: usize) -> (Sender, Receiver) {
     assert!(slots > 0, "a buffer without a slot lets nothing through");
     let shared = Arc::new(Shared {

@@ -1,7 +1,7 @@
 //! Four pipelines of different length, each of three tasks that wait for one another: a source
-//! makes items, a filter works on each, and a sink takes them in. Between two stages is a
-//! bounded buffer; a task that finds it empty, or full, is blocked until the other has made a
-//! difference. Nobody yields or polls.
+//! makes items, a filter works on each, and a sink takes them in. Between two stages is a bounded
+//! buffer. A task that finds it empty, or full, is blocked until the other end has changed that. No
+//! task yields or polls.
 //!
 //! | pipeline | items | source, filter, sink: work for an item, µs | together |
 //! |---|--:|---|--:|
@@ -10,17 +10,17 @@
 //! | p3 | 720 | 1,500, 300, 200 | 1.44 s |
 //! | p4 | 1,600 | 100, 100, 100 | 0.48 s |
 //!
-//! A microsecond is 1,000 instructions. The work is that of an item on average: each has
-//! between half and one and a half times as much, in each stage another, always the same. So
-//! the slowest stage is the filter in p1, the sink in p2, the source in p3, and now this one,
-//! now that one in p4.
+//! A microsecond is 1,000 instructions. The table has the average work for an item. Each item has
+//! between half and one and a half times as much, which differs from stage to stage and is the same
+//! in each run. So the slowest stage is the filter in p1, the sink in p2 and the source in p3. In
+//! p4 it changes from item to item.
 //!
-//! Pipelines have nothing to do with one another, so it is up to the policy which is done
-//! first; within one, a stage has as much to do as the others have left it. Each stage checks
-//! each item: what it received, and what it made of it.
+//! The pipelines do not depend on one another, so the policy decides which is done first. Within a
+//! pipeline, a stage has as much to do as the others have left it. Each stage checks each item:
+//! what it received, and what it made of it.
 //!
-//! `SCALE=n` divides the number of items, of which none has less than one, and changes
-//! neither the work for an item nor the buffers.
+//! `SCALE=n` divides the number of items, but leaves each pipeline at least one. It changes neither
+//! the work for an item nor the buffers.
 
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -37,8 +37,8 @@ use buffer::bounded;
 /// Rounds of the loop in a microsecond under icount.
 const ROUNDS_US: u64 = 1_000 / work::INSTRUCTIONS_PER_ROUND;
 
-/// How many items a buffer holds. One, so that a stage is an item ahead of the next at most, and
-/// waits for it at nearly each.
+/// The number of items that a buffer holds. With one, a stage is at most an item ahead of the next,
+/// and waits for it at nearly each item.
 const SLOTS: usize = 1;
 
 /// The stages, in the order of an item's way, which is the order of their spawns.
@@ -47,7 +47,7 @@ const STAGES: [&str; 3] = ["source", "filter", "sink"];
 #[derive(Clone, Copy)]
 struct Pipeline {
     items: u64,
-    /// What each stage does for an item on average, in microseconds.
+    /// The average work of each stage for an item, in microseconds.
     work_us: [u64; STAGES.len()],
 }
 
@@ -71,31 +71,31 @@ const PIPELINES: [Pipeline; 4] = [
 ];
 
 impl Pipeline {
-    /// How many items it has where the program has a `scale`-th of its work.
+    /// Returns the number of items if the program has a `scale`-th of its work.
     fn items_at(&self, scale: u64) -> u64 {
         (self.items / scale).max(1)
     }
 
-    /// How many rounds a stage takes for an item: between half and one and a half times its
-    /// mean, in steps of a fifteenth.
+    /// Returns the rounds of a stage for an item: between half and one and a half times its mean,
+    /// in steps of a fifteenth.
     fn rounds(&self, stage: usize, item: u64) -> u64 {
         let fifteenths = work::jump(2 * item + 1, 1 + stage as u64) >> 60;
         self.work_us[stage] * ROUNDS_US * (15 + 2 * fifteenths) / 30
     }
 
-    /// What an item is once so many stages are done with it.
+    /// Returns the value of an item once its first `stages` stages are done.
     fn value(&self, item: u64, stages: usize) -> u64 {
         let rounds = (0..stages).map(|stage| self.rounds(stage, item)).sum();
         work::jump(seed(item), rounds)
     }
 }
 
-/// What an item is before its first stage.
+/// Returns the value of an item before its first stage.
 const fn seed(item: u64) -> u64 {
     2 * item + 1
 }
 
-/// The tasks: the stages of the first pipeline, then those of the second, and so on.
+/// Returns the tasks: the stages of the first pipeline, then those of the second, and so on.
 pub fn tasks(scale: u64) -> Vec<Task> {
     let pipelines = PIPELINES.iter().zip(1..);
     pipelines

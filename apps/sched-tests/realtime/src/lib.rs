@@ -1,5 +1,5 @@
-//! Four short tasks that yield often and one long task that hardly ever does:
-//! who waits for whom?
+//! Four short tasks that yield often and one long task that hardly ever does: how long does each
+//! wait?
 //!
 //! | task | yields | loop before each yield |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //! The long task is submitted first, and all are submitted before any may start.
 //! The parameters are those of the PBG report.
 //!
-//! `SCALE=n` makes every task n times shorter and keeps its character: the short
-//! tasks yield n times less often with the same loop in between, the long task
-//! keeps its 8 yields with a loop n times shorter. No count falls below 1.
+//! `SCALE=n` makes every task n times shorter and keeps its character. The short tasks yield n
+//! times less often, with the same loop in between. The long task keeps its 8 yields, with a loop n
+//! times shorter. No count falls below 1.
 
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use sched_tests_common::{Task, work};
 
-/// Name, yields, rounds of the loop before each yield.
+/// The name of each short task, its yields, and the rounds of its loop before each yield.
 const SHORT: [(&str, u64, u64); 4] = [
     ("short1", 50_000, 10),
     ("short2", 100_000, 5),
@@ -33,7 +33,7 @@ const SHORT: [(&str, u64, u64); 4] = [
 ];
 const LONG: (&str, u64, u64) = ("long", 8, 100_000_000);
 
-/// The tasks.
+/// Returns the tasks, the long one first.
 pub fn tasks(scale: u64) -> Vec<Task> {
     let (name, yields, rounds) = LONG;
     let long = task(name, yields, (rounds / scale).max(1));

@@ -1,8 +1,8 @@
-//! Four short tasks that yield often and one long task that hardly ever does:
-//! who waits for whom?
+//! Four short tasks that yield often and one long task that hardly ever does: how long does each
+//! wait?
 //!
-//! The tasks are described in the library part, [`realtime`]. In `held` the same tasks
-//! are run by a program that holds their handles.
+//! The tasks are described in the library part, [`realtime`]. In `held` a program that holds their
+//! handles runs the same tasks.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

@@ -1,5 +1,4 @@
-//! Four tasks that give the CPU away after more and more work: who gets how much
-//! of it?
+//! Four tasks that give the CPU away after more and more work: how much of it does each get?
 //!
 //! | task | a group, with a yield after it |
 //! |---|---|
@@ -8,17 +7,17 @@
 //! | task3 | 150,000,000 |
 //! | task4 | 200,000,000 |
 //!
-//! Each does as many groups as it can: it starts another one until 5 s have passed
-//! since the start of all. What it runs after that is not counted: Jain's index is
-//! about the CPU time inside the 5 s, to the tick of the counter.
+//! Each task does as many groups as it can. It starts another one until 5 s have passed since the
+//! start of all. CPU time after that does not count: Jain's index is about the CPU time inside the
+//! 5 s, to the tick of the counter.
 //!
-//! Under instruction-counted time a group of each task takes 1 s together, so in
-//! 5 s a policy that takes turns group by group, as FIFO does, gives each task as
-//! many groups, and task4 four times the time of task1.
+//! Under instruction-counted time one group of each task takes 1 s in all. A policy that takes
+//! turns group by group, as FIFO does, gives each task the same number of groups in 5 s. Then task4
+//! has four times the time of task1.
 //!
-//! The parameters are those of the PBG report. `SCALE=n` divides the groups and
-//! the 5 s, so that as many groups fit; but not the timer tick, so that at
-//! SCALE=100 the whole window is one time slice of round robin.
+//! The parameters are those of the PBG report. `SCALE=n` divides the groups and the 5 s, so that
+//! the same number of groups fits. It does not divide the timer tick, so at SCALE=100 the whole
+//! window is one time slice of round robin.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

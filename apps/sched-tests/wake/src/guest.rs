@@ -25,16 +25,16 @@ use spin::Once;
 
 use crate::histogram::histogram;
 
-/// The wakes of a phase.
+/// The number of wakes of a phase that count.
 const WAKES: u64 = 2_000;
-/// So many more come first.
+/// The number of wakes before those, which do not count.
 const NOT_COUNTED: u64 = 20;
 /// A timer tick, and how long the waker keeps its CPU if the sleeper does not run.
 const TICK_NS: u64 = 10_000_000;
 /// The least time between two wakes. It may be a tick longer.
 const PAUSE_NS: u64 = 1_000_000;
 const STACK_BYTES: usize = 16 * 1024;
-/// How often it is looked whether the sleeper is gone.
+/// The pause between two checks whether the sleeper is reclaimed.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Runs the phases that the build has and prints the results.
@@ -61,28 +61,29 @@ pub fn main() {
     print_lines(&setting, &phases);
 }
 
-/// What the waker and the sleeper share.
+/// The state that the waker and the sleeper share.
 ///
-/// The sleeper waits for all of its life in one future, and is woken by that future's waker, of
-/// which `axtask` makes one wake. A wait queue may make two of one: it wakes with its list locked, and
-/// a task that comes that fast waits once more, for the list.
+/// The sleeper waits all its life in one future. That future's waker wakes it, and `axtask` makes
+/// exactly one wake of that. A wait queue may make two: it wakes with its list locked, and a task
+/// that comes that fast waits once more, for the list.
 #[derive(Default)]
 struct Bed {
     waker: Once<Waker>,
-    /// Which wake it is, from 1.
+    /// The number of the current wake, from 1.
     wake: AtomicU64,
-    /// After which wake the sleeper has run, and when that was, since boot.
+    /// The last wake after which the sleeper has run.
     ran: AtomicU64,
+    /// When it ran after that wake, since boot.
     ran_at_ns: AtomicU64,
-    /// After which wake the waker knows into whose queue the sleeper was put.
+    /// The last wake of which the waker knows into which CPU's queue the sleeper was put.
     known: AtomicU64,
 }
 
 impl Bed {
-    /// The sleeper ends.
+    /// The number of the wake that makes the sleeper end.
     const END: u64 = u64::MAX;
 
-    /// What the sleeper does each time that it runs.
+    /// Notes that the sleeper runs, in each poll of its future.
     fn sleep(&self, context: &Context) -> Poll<()> {
         let at_ns = now_ns();
         self.waker.call_once(|| context.waker().clone());
@@ -102,7 +103,8 @@ impl Bed {
         }
     }
 
-    /// Wakes the sleeper, who is blocked; from when, and whether into this CPU's queue.
+    /// Wakes the sleeper, which is blocked. Returns when that was, and true if the sleeper went
+    /// into this CPU's queue.
     fn wake(&self, wake: u64, sleeper: &AxTaskRef) -> (u64, bool) {
         let waker = self.waker.get().expect("it has run, as it is blocked");
         let _here_until_it_is_done = NoPreempt::new();
@@ -114,7 +116,8 @@ impl Bed {
         (at_ns, is_here)
     }
 
-    /// Computes until the sleeper has run and is blocked again; how long after a wake it ran.
+    /// Computes until the sleeper has run and is blocked again. Yields once that takes longer than
+    /// a tick. Returns how long after the wake the sleeper ran.
     fn until_asleep(&self, wake: u64, at_ns: u64, sleeper: &AxTaskRef) -> u64 {
         while self.ran.load(Acquire) != wake || sleeper.state() != TaskState::Blocked {
             if now_ns() - at_ns > TICK_NS {
@@ -135,7 +138,7 @@ struct OfQueue {
 }
 
 impl OfQueue {
-    /// Of the latency of each wake and the interrupts that were sent from it on.
+    /// Sums up wakes. Each is its latency and the number of IPIs that were sent from it on.
     fn new(name: &'static str, wakes: &[(u64, u64)]) -> Self {
         let interrupts = || wakes.iter().map(|(_, interrupts)| interrupts);
         Self {
@@ -163,7 +166,7 @@ impl OfQueue {
     }
 }
 
-/// Sent to all CPUs until now.
+/// Returns the number of IPIs sent to all CPUs until now.
 fn interrupts() -> u64 {
     (0..platform::cpus())
         .map(|cpu| SMP_STATE.interrupts(cpu))
@@ -195,7 +198,7 @@ fn run_phase(name: &'static str) -> (Phase, [OfQueue; 2]) {
         }
     }
     bed.wake(Bed::END, &sleeper);
-    // A task that was left behind, as `gc`, would wait behind the next phase's waker.
+    // A task that is left behind, such as `gc`, would wait behind the waker of the next phase.
     let sleeper = {
         let weak = Arc::downgrade(&sleeper);
         drop(sleeper);
@@ -213,7 +216,7 @@ fn run_phase(name: &'static str) -> (Phase, [OfQueue; 2]) {
     (phase(name, kinds.iter().all(are_right)), kinds)
 }
 
-/// A phase without rows.
+/// Makes a phase without rows.
 fn phase(name: &'static str, pass: bool) -> Phase {
     Phase {
         name,
@@ -226,7 +229,7 @@ fn phase(name: &'static str, pass: bool) -> Phase {
 struct Random(u64);
 
 impl Random {
-    /// The next of its numbers, below this.
+    /// Returns the next number of the sequence, below `end`.
     const fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
