@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::RunLine;
 
-/// The CPU time of a phase, from its start until the work of the last task was done, of all
-/// CPUs together.
+/// The CPU time of a phase, from its start until the work of the last task was done, summed over
+/// all CPUs.
 ///
 /// The parts are measured one by one, so that their sum says whether the instrument
 /// missed something: [`closes`](Self::closes).
@@ -23,29 +23,29 @@ pub struct Account {
     pub idle_ns: u64,
     /// From the start of the phase to the end of the last task's work.
     pub makespan_ns: u64,
-    /// How many CPUs there were.
+    /// The number of CPUs.
     pub cpus: u32,
-    /// Whether time is counted instructions.
+    /// True if time is counted instructions.
     pub is_counted: bool,
 }
 
-/// How far the parts may be from CPUs × makespan, in % of it.
+/// The allowed difference between the sum of the parts and CPUs × makespan, in % of the latter.
 pub const TOLERANCE_PERCENT: u64 = 1;
 
 /// The time that a CPU books at the moment at which another ends the account may be booked twice or
 /// not at all. It is the time between two ticks, at most.
 pub const BOOKED_TWICE_NS: u128 = 10_000_000;
 
-/// How far the parts may be from it in any case, for each CPU. On one CPU they add up to the
-/// nanosecond, except for rounding: the account ends at the last task's own reading. On several CPUs
-/// the host may stop one of them between that reading and the end of the account.
+/// The difference that is allowed in addition, for each CPU. On one CPU the parts add up to the
+/// nanosecond, except for rounding: the account ends at the last task's own reading. On several
+/// CPUs the host may stop one of them between that reading and the end of the account.
 const OFF_COUNTED_NS: u64 = 20_000;
 const OFF_REAL_NS: u64 = 1_000_000;
 
-/// Above this share, in % of CPUs × makespan, time outside the tasks is worth a word.
+/// The share of CPUs × makespan, in %, above which time outside the tasks is noted.
 const NOTED_PERCENT: u128 = 2;
 
-/// A key of the account that a line lacks. Lines from before there was an account have none.
+/// A key of the account that a line lacks. Lines of old versions have none of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAccount(pub &'static str);
 
@@ -106,7 +106,8 @@ impl Account {
         self.outside_ns() * 100 > self.available_ns() * NOTED_PERCENT
     }
 
-    /// Returns `counted` or `real`, by the clock, for each CPU.
+    /// Returns the number of CPUs times `counted` if time is counted instructions, else times
+    /// `real`.
     pub fn per_cpu_ns(&self, counted: u64, real: u64) -> u128 {
         u128::from(self.cpus) * u128::from(if self.is_counted { counted } else { real })
     }

@@ -1,16 +1,16 @@
 //! The switch events of a phase: how a guest packs them, and the lines that carry them.
 //!
-//! Each CPU has a log of its own. A log is a row of [`Record`]s in the order of their times,
-//! packed: two LEB128 numbers each, `who` × 8 + `what`, and the ticks of the hardware counter since
-//! the record before (of the first: since the start of the phase). With up to 12 tasks and less
-//! than 128 ticks between that is 2 bytes, with less than 16,384 it is 3.
+//! Each CPU has its own log, a row of [`Record`]s in the order of their times. A record is packed
+//! as two LEB128 numbers. The first is `who` × 8 + `what`. The second is the time in ticks of the
+//! hardware counter since the record before, or since the start of the phase. With up to 12 tasks a
+//! record takes 2 bytes after less than 128 ticks, and 3 bytes after less than 16,384.
 //!
-//! **All time is somebody's.** A record that [ends a stay](What::ends_a_stay) gives the
-//! time since the one before it that did so to `who`; there is no time between two stays.
+//! **All time has an owner.** A record that [ends a stay](What::ends_a_stay) gives `who` the time
+//! since the last record that did so. There is no time between two stays.
 //!
-//! **The lines.** A log is cut into pieces of [`PIECE_BYTES`], each a line, in their order.
-//! Each says how long the whole log is and what its CRC-32 is, so that a console that was cut
-//! or garbled is noticed: [`Log::collect`].
+//! **The lines.** A log is cut into pieces of [`PIECE_BYTES`], one a line, in their order. Each
+//! line gives the length and the CRC-32 of the whole log, so that a console that was cut or garbled
+//! is noticed ([`Log::collect`]).
 
 use alloc::{
     string::{String, ToString},
@@ -26,7 +26,7 @@ use crate::{Context, Kind, ResultLine};
 /// The version of the packing that [`EventsLine::version`] has.
 pub const EVENTS_VERSION: u32 = 1;
 
-/// How many bytes of a log a line has at most.
+/// The most bytes of a log that a line carries.
 pub const PIECE_BYTES: usize = 6 * 1024;
 
 /// The most bytes that a record takes.
@@ -50,7 +50,7 @@ pub const FIRST_TASK: u64 = 4;
 /// The event that a [`Record`] tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Until now somebody without a meter was on the CPU; how it left is not known.
+    /// Until now a task without a meter was on the CPU, or none. How it left is not known.
     Booked = 0,
     /// It left the CPU to wait for something.
     Blocked = 1,
@@ -60,12 +60,12 @@ pub enum What {
     Preempted = 3,
     /// It left the CPU for good.
     Ended = 4,
-    /// It goes on, and its account begins here: of several CPUs, tasks wait at a gate first.
+    /// It goes on, and its account begins here. On several CPUs, tasks wait at a gate first.
     LetIn = 5,
-    /// It goes on, and its work is done: the end of its account.
+    /// It goes on, and its work is done, so its account ends here.
     Done = 6,
-    /// It became ready: it was spawned or woken. Who was on this CPU did it, or an interrupt
-    /// that hit it. Ends no stay.
+    /// It became ready: it was spawned or woken. The task on this CPU did that, or an interrupt
+    /// that hit this task. The record ends no stay.
     Woken = 7,
 }
 
@@ -81,7 +81,8 @@ impl What {
         Self::Woken,
     ];
 
-    /// Whether the time until this record is `who`'s: always, but for [`Woken`](Self::Woken).
+    /// Returns true if the time until this record belongs to `who`: always, except for
+    /// [`Woken`](Self::Woken).
     pub const fn ends_a_stay(self) -> bool {
         !matches!(self, Self::Woken)
     }
@@ -90,12 +91,12 @@ impl What {
 /// One event on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When, in ticks of the hardware counter since the start of the phase.
+    /// The time of the event, in ticks of the hardware counter since the start of the phase.
     pub at_ticks: u64,
-    /// [`MAIN`], [`GC`], [`IDLE`], [`OTHER`] or from [`FIRST_TASK`] on; at most
-    /// [`MOST_WHO`](Self::MOST_WHO).
+    /// The task of the event, or [`IDLE`]: [`MAIN`], [`GC`], [`OTHER`] or a number from
+    /// [`FIRST_TASK`] on, at most [`MOST_WHO`](Self::MOST_WHO).
     pub who: u64,
-    /// What happened.
+    /// The event that `who` had.
     pub what: What,
 }
 
@@ -140,7 +141,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Vec<Record>, EventsError> {
     Ok(records)
 }
 
-/// A number of at most 64 bits.
+/// Reads a number of at most 64 bits. Returns `None` if there is none.
 fn number<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u64> {
     let mut number = 0;
     for i in 0..LEB128_BYTES {
@@ -170,17 +171,17 @@ pub struct EventsLine {
     pub version: u32,
     /// The rate of the hardware counter, in Hz, at least 1.
     pub counter_hz: u64,
-    /// When the phase started, since boot.
+    /// The start of the phase, since boot.
     pub start_ns: u64,
-    /// How many records the log has.
+    /// The number of records in the log.
     pub records: u64,
-    /// How many records there was no room for, all after those that are there.
+    /// The number of records that found no room. All of them come after those in the log.
     pub lost: u64,
-    /// How many bytes the log has.
+    /// The length of the log, in bytes.
     pub bytes: u64,
     /// The CRC-32 (IEEE 802.3) of these bytes.
     pub crc32: u32,
-    /// Where in the log this piece begins, in bytes.
+    /// The place in the log at which this piece begins, in bytes.
     pub offset: u64,
     /// The piece, in base64 (RFC 4648, with padding): at most [`PIECE_BYTES`] bytes. Empty only
     /// if the log is.
@@ -194,14 +195,14 @@ impl ResultLine for EventsLine {
 /// The log of one CPU in one phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
-    /// Whose log it is: a line without `offset` and `data`.
+    /// The line without `offset` and `data`, which says which CPU and phase the log belongs to.
     pub head: EventsLine,
     /// The packed records.
     pub bytes: Vec<u8>,
 }
 
 impl Log {
-    /// A log with its length and checksum. The `head` says the rest.
+    /// Makes a log with its length and checksum. The `head` gives the rest.
     pub fn new(head: EventsLine, bytes: Vec<u8>) -> Self {
         let head = EventsLine {
             version: EVENTS_VERSION,
@@ -214,7 +215,7 @@ impl Log {
         Self { head, bytes }
     }
 
-    /// The lines that carry it, at least one.
+    /// Returns the lines that carry the log, at least one.
     pub fn lines(&self) -> impl Iterator<Item = EventsLine> {
         let count = self.bytes.len().div_ceil(PIECE_BYTES).max(1);
         (0..count).map(move |i| {
@@ -230,8 +231,9 @@ impl Log {
     /// Puts the lines of one log together, in the order in which they were printed.
     ///
     /// # Errors
-    /// There is none; they are not of one log; one is missing, twice or out of order; the
-    /// version is another; the data is not what was written.
+    /// Fails if there is no line, if the lines are not those of one log, or if one is missing,
+    /// repeated or out of order. Also fails if the version is another, or if the data is not what
+    /// was written.
     pub fn collect(lines: impl IntoIterator<Item = EventsLine>) -> Result<Self, EventsError> {
         let mut log: Option<Self> = None;
         for line in lines {
@@ -276,10 +278,10 @@ impl Log {
         }
     }
 
-    /// Its records.
+    /// Unpacks the records of the log.
     ///
     /// # Errors
-    /// The bytes are no records, or not as many as the line says.
+    /// Fails if the bytes are no records, or not as many as the line says.
     pub fn records(&self) -> Result<Vec<Record>, EventsError> {
         let records = unpack(&self.bytes)?;
         let (expected, found) = (self.head.records, records.len() as u64);
@@ -290,41 +292,41 @@ impl Log {
     }
 }
 
-/// Why lines are no log.
+/// The reason why lines are no log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventsError {
     /// There is no line.
     Nothing,
-    /// The packing is another one.
+    /// The version of the packing is another one.
     OtherVersion(u32),
-    /// Two lines do not have the same keys.
+    /// Two lines are not from the same log.
     OtherLog,
-    /// A piece is missing, twice or out of order, or the last is.
+    /// A piece is missing, repeated or out of order.
     NotNext {
-        /// Where the next piece begins, or the log ends.
+        /// The byte at which the next piece must begin, or the log must end.
         expected: u64,
-        /// Where it does.
+        /// The byte at which it does.
         found: u64,
     },
     /// A piece cannot be decoded.
     NoBase64(String),
-    /// The checksum is another one.
+    /// The checksum does not fit the bytes.
     Damaged {
-        /// The one of the line.
+        /// The checksum in the line.
         expected: u32,
-        /// The one of the bytes.
+        /// The checksum of the bytes.
         found: u32,
     },
     /// There is no record at that byte.
     NoRecord {
-        /// From the beginning of the log.
+        /// The byte, from the beginning of the log.
         place: usize,
     },
-    /// There are more or fewer records.
+    /// There are more or fewer records than the line says.
     OtherCount {
-        /// As the line says.
+        /// The number in the line.
         expected: u64,
-        /// In the bytes.
+        /// The number in the bytes.
         found: u64,
     },
 }

@@ -11,14 +11,15 @@ use crate::{COUNTED, Kind, ResultLine, TickPhase};
 pub struct Context {
     /// The name of the application.
     pub app: String,
-    /// The guest's architecture: `x86_64`, `riscv64`, `aarch64`; others where a host runs it.
+    /// The guest's architecture: `x86_64`, `riscv64` or `aarch64`. Other names mean that a host ran
+    /// the program.
     pub arch: String,
-    /// The number of CPUs: of a guest 1 to 8.
+    /// The number of CPUs. A guest has 1 to 8.
     pub smp: u32,
     /// The policy, as the image was built: `rr`, `pbg-coop`, `stock-cfs`.
     pub sched: String,
-    /// The phase: `run`; under PBG `measure` and `replay`, in `cost` also `idle`; of `wake`
-    /// `before` and `after`; of `connections` which of its experiments.
+    /// The phase: `run`, or under PBG `measure` and `replay`. The app `cost` also has `idle`, and
+    /// `wake` has `before` and `after`. In `connections` it names the experiment.
     pub phase: String,
 }
 
@@ -30,21 +31,23 @@ pub struct TaskLine {
     pub context: Context,
     /// The task's name, unique in its phase.
     pub task: String,
-    /// When it was about to be spawned, or for a late arrival when that was due.
+    /// The time at which it was about to be spawned. For a late arrival, the time at which it was
+    /// due.
     pub submit_ns: u64,
-    /// When it first got a CPU, not before `submit_ns`.
+    /// The time at which it first got a CPU, not before `submit_ns`.
     pub first_run_ns: u64,
-    /// When its work was done, not before `first_run_ns`.
+    /// The time at which its work was done, not before `first_run_ns`.
     pub finish_ns: u64,
     /// The time from `submit_ns` to `finish_ns`.
     pub turnaround_ns: u64,
-    /// How long it was on a CPU, at most `turnaround_ns`.
+    /// The time for which it was on a CPU, at most `turnaround_ns`.
     pub run_ns: u64,
-    /// How often it got a CPU from another task, at least 1.
+    /// The number of times that it got a CPU from another task, at least 1.
     pub dispatches: u64,
-    /// How often it yielded.
+    /// The number of its yields.
     pub yields: u64,
-    /// How many groups of its work it finished; of an app that leaves that to the policy.
+    /// The number of groups of work that it finished, in an app that leaves that number to the
+    /// policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<u64>,
     /// The part of `run_ns` within the window, if the app shares the CPU in one.
@@ -83,11 +86,11 @@ pub struct RunLine {
     /// Jain's fairness index, 1 / tasks to 1, to six decimals: of the times run within the
     /// window in an app that shares the CPU, else of the ends.
     pub jain: f64,
-    /// The makespan without the loops, for each yield, to three decimals. Only of the app `yield` on
-    /// one CPU under counted time.
+    /// The makespan without the loops, for each yield, to three decimals. Only in the app `yield`
+    /// on one CPU under counted time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns_per_yield: Option<f64>,
-    /// At which phase of the timer tick it started, under counted time.
+    /// The phase of the timer tick at which it started, under counted time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick_phase: Option<TickPhase>,
     /// The CPU time of the tasks of the workload until their work was done. This key and the
@@ -155,7 +158,7 @@ pub struct CostLine {
     pub timing: String,
     /// The divisor of the number of yields, at least 1.
     pub scale: u64,
-    /// How many tasks yield.
+    /// The number of tasks that yield.
     pub tasks: usize,
     /// The cost where time is counted instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,12 +178,12 @@ pub struct WakeLine {
     pub timing: String,
     /// The divisor of the number of wakes, at least 1.
     pub scale: u64,
-    /// Into whose queue the task was put: `waker`, that of the CPU that woke it, or `idle`, that of
-    /// one with nothing to do.
+    /// The queue that the task was put into: `waker`, that of the CPU that woke it, or `idle`, that
+    /// of a CPU with nothing to do.
     pub queue: String,
     /// The number of wakes.
     pub wakes: usize,
-    /// The median.
+    /// The median of the times.
     pub median_ns: u64,
     /// The 99th percentile.
     pub p99_ns: u64,
@@ -218,7 +221,7 @@ pub struct CoopLine {
     /// | `connections` | the connections that fit, with three each |
     /// | `left` | the memory that was not given back |
     pub figure: String,
-    /// How many coroutines there are.
+    /// The number of coroutines that there are.
     pub among: usize,
     /// The unit of `coroutines` and `threads`: `instructions`, `ns`, `bytes`, `connections` or `ratio`.
     pub unit: String,

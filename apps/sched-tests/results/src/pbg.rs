@@ -56,35 +56,34 @@ pub struct Followed {
     pub demoted: u32,
     /// True if the plan was given up.
     pub dropped: bool,
-    /// Turns that the other tasks got while planned ones were ready.
+    /// The turns that the other tasks got while planned ones were ready.
     pub turns: u32,
     /// Tasks that no order could end by their deadline, when the plan was made.
     pub late: u32,
-    /// Whether the replay was behind the measured run, by the scheduler's own account.
+    /// True if the replay was behind the measured run, by the scheduler's own account.
     pub behind: bool,
-    /// How long the tasks of the plan lived, in thousandths of how long they did when they
-    /// were measured; 0 if none has come.
+    /// The lifetimes of the plan's tasks, in thousandths of their lifetimes in the measured run; 0
+    /// if no task has come.
     pub turnaround_permille: u32,
-    /// The first task that went its own way, if there is one.
+    /// The first divergence, if there is one.
     #[serde(flatten)]
     pub first: Option<Divergence>,
     /// The average turnaround in the run that the profile is of.
     pub measured_avg_turnaround_ns: u64,
-    /// Whether the average turnaround of the replay is longer than that by more than a
-    /// twentieth.
+    /// True if the average turnaround of the replay is longer than that by more than a twentieth.
     pub slower: bool,
 }
 
-/// How a task went its own way. The four keys are there together or not at all.
+/// The first divergence of a task from the profile. The four keys are there together or not at all.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Divergence {
-    /// What it did: `run time`, `yields` and so on.
+    /// The kind of the divergence: `run time`, `yields` and so on.
     pub why: String,
     /// The task's key, 16 hexadecimal digits.
     pub task: String,
-    /// The most that was recorded; 0 of an unknown task.
+    /// The most that was recorded; 0 for an unknown task.
     pub expected: u64,
-    /// What there was when it was noticed; 0 of an unknown task.
+    /// The amount at the moment of the divergence; 0 for an unknown task.
     pub found: u64,
 }
 
@@ -97,7 +96,8 @@ impl Default for PbgLine {
 impl ResultLine for PbgLine {
     const KIND: Kind = Kind::Pbg;
 
-    /// By the key `refused`, so that an error names the keys of the one that is meant.
+    /// Reads the variant that the key `refused` decides, so that an error names the keys of that
+    /// one.
     fn from_json(json: &str) -> Result<Self, ReadError> {
         if value_of(Self::KIND, json)?.contains_key("refused") {
             read_json(Self::KIND, json).map(Self::Refused)

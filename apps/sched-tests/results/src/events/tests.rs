@@ -57,7 +57,7 @@ fn a_yield_of_one_of_twelve_tasks_takes_three_bytes() {
 }
 
 #[test]
-fn what_was_cut_is_no_record() {
+fn cut_or_oversized_record_is_refused() {
     let place = |bytes: &[u8]| unpack(bytes).map_err(|error| error.to_string());
     let none = |place| {
         Err(alloc::format!(
@@ -66,7 +66,7 @@ fn what_was_cut_is_no_record() {
     };
     assert_eq!(place(&[34, 5, 34]), none(2));
     assert_eq!(place(&[34, 0x80]), none(0));
-    // 65 bits, and a time beyond 64.
+    // A number of 65 bits, and a time that overflows 64.
     assert_eq!(place(&[&[34][..], &[0xff; 9], &[2]].concat()), none(0));
     let all = [&[34][..], &[0xff; 9], &[1]].concat();
     assert_eq!(place(&[&all[..], &[34, 1]].concat()), none(11));
@@ -113,7 +113,7 @@ fn a_console_that_was_cut_is_refused() {
 
 proptest! {
     #[test]
-    fn what_is_packed_is_unpacked(records in records()) {
+    fn unpacking_returns_the_packed_records(records in records()) {
         let bytes = pack(&records);
         prop_assert!(bytes.len() <= records.len() * MOST_BYTES);
         prop_assert_eq!(unpack(&bytes), Ok(records));
@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(Log::collect(read), Ok(log));
     }
 
-    /// Whatever a console has: a refusal or a log, and no panic.
+    /// Unpacks arbitrary bytes. The outcome is a refusal or a log, and never a panic.
     #[test]
     fn garbage_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
         if let Ok(records) = unpack(&bytes) {

@@ -1,6 +1,6 @@
-//! The three PBG calls in every wrong order, from Rust and through the C ABI: each
-//! refusal has the documented errno and changes nothing. In between, the right
-//! order must still work, with the right number of tasks.
+//! The three PBG calls in every wrong order, from Rust and through the C ABI. Each refusal has the
+//! documented errno and changes nothing. In between, the right order must still work, with the
+//! right number of tasks.
 
 use alloc::format;
 
@@ -39,7 +39,7 @@ enum By {
 use By::*;
 
 impl Call {
-    /// Makes the call; an error as the errno that it stands for.
+    /// Makes the call. Returns an error as its errno.
     fn make(self, by: By) -> i32 {
         let rust = |result: Result<usize, Error>| {
             result.map_or_else(Error::errno, |tasks| i32::try_from(tasks).unwrap())
@@ -55,7 +55,7 @@ impl Call {
     }
 }
 
-/// Tasks of the workload that is measured.
+/// The number of tasks of the workload that is measured.
 const TASKS: i32 = 3;
 
 /// Runs the case.
@@ -88,7 +88,7 @@ pub fn run() {
     verdict(pass);
 }
 
-/// Every call in every state: idle, measuring, idle with a profile, replaying.
+/// Makes every call in every state: idle, measuring, idle with a profile, replaying.
 fn every_order() -> bool {
     let before = refused("idle", MeasureEnd, Error::NotMeasuring)
         & refused("idle", StartPbg, Error::NoProfile)
@@ -113,7 +113,7 @@ fn every_order() -> bool {
     before & between & replaying & refused("replaying", StartPbg, Error::AlreadyReplaying)
 }
 
-/// Whether the call is refused from both sides with `error`, and nothing changes.
+/// Returns true if the call is refused with `error` from both languages, and changes nothing.
 fn refused(during: &str, call: Call, error: Error) -> bool {
     [Rust, C].map(|by| {
         let before = state();
@@ -122,20 +122,20 @@ fn refused(during: &str, call: Call, error: Error) -> bool {
     }) == [true; 2]
 }
 
-/// Whether the call is accepted and answers `expected`.
+/// Returns true if the call is accepted, answers `expected` and changes the state.
 fn accepted(during: &str, call: Call, by: By, expected: i32) -> bool {
     let before = state();
     let found = call.make(by);
     show(during, call, by, found, expected, state() != before)
 }
 
-/// All that a call may change.
+/// Returns all that a call may change.
 fn state() -> impl PartialEq {
     let about = kept::about("selftest-calls");
     (CONTROL.status(), CONTROL.profile(&about))
 }
 
-/// One row. Whether all of it is right.
+/// Prints one row. Returns true if all of it is right.
 fn show(during: &str, call: Call, by: By, found: i32, expected: i32, effect_right: bool) -> bool {
     let (call, by) = (format!("{call:?}"), format!("{by:?}"));
     let remark = match (found == expected, effect_right) {

@@ -1,6 +1,6 @@
-//! A program that has changed since it was measured: it must finish with the right
-//! results, the divergence must be reported, and following the old plan must cost at
-//! most a tenth of the average turnaround that the fallback policy alone has.
+//! A program that has changed since it was measured. It must finish with the right results, and the
+//! divergence must be reported. Following the old plan may cost at most a tenth of the average
+//! turnaround that the fallback policy alone has.
 //!
 //! One boot runs the changed program under round robin, measures the program as it
 //! was, and replays the changed one by that plan.
@@ -24,7 +24,8 @@ use sched_tests_common::{
     work,
 };
 
-/// A task: name, yields, rounds of the loop before each. In all about 0.7 s.
+/// A task: its name, its yields, and the rounds of the loop before each. All tasks together take
+/// about 0.7 s.
 type Kind = (&'static str, u64, u64);
 
 const ORIGINAL: [Kind; 5] = [
@@ -35,7 +36,7 @@ const ORIGINAL: [Kind; 5] = [
     ("short4", 16_000, 5_000),
 ];
 const MORE: Kind = ("new", 40, 2_500_000);
-/// What becomes of each task's yields.
+/// The factor by which each task's yields change, as a fraction.
 const LOOPS: [(u64, u64); 5] = [(1, 8), (15, 1), (1, 2), (3, 1), (1, 4)];
 
 /// The original, by place and by label, and the changed programs.

@@ -1,11 +1,10 @@
 //! A second of the guest's clock is a second, within one per cent.
 //!
-//! - The case prints `CLOCK-BEGIN`, sleeps 3 s and prints `CLOCK-END` with what
-//!   the guest's clock says in ns. Whoever started QEMU with `TIMING=real` can
-//!   hold a watch to it.
+//! - The case prints `CLOCK-BEGIN`, sleeps 3 s and prints `CLOCK-END` with the guest's time in ns.
+//!   A user who starts QEMU with `TIMING=real` can check it against a watch.
 //! - Under icount a loop of known length must take 1 ns for each instruction.
-//! - On x86_64, whose clock rate is told to the guest, an independent timer is
-//!   compared in both timings.
+//! - On x86_64, where the guest is told the rate of its clock, an independent timer is compared in
+//!   both timings.
 
 use core::time::Duration;
 
@@ -21,7 +20,7 @@ use super::verdict;
 #[cfg_attr(not(target_arch = "x86_64"), path = "clock/none.rs")]
 mod second_timer;
 
-/// Rounds of the loop: some 0.3 to 0.4 s under icount.
+/// The rounds of the loop: some 0.3 to 0.4 s under icount.
 const ROUNDS: u64 = 100_000_000;
 
 /// Runs the case.
@@ -56,7 +55,7 @@ pub fn run() {
     verdict(pass);
 }
 
-/// Whether `found` is `expected` within one per cent. Says so.
+/// Prints `found` beside `expected`. Returns true if they are equal within one per cent.
 fn judge(what: &str, found: u64, expected: u64) -> bool {
     let right = found.abs_diff(expected) <= expected / 100;
     let verdict = if right { "right" } else { "WRONG" };

@@ -1,4 +1,4 @@
-//! Runs that must count as failed, for a test of whoever judges them.
+//! Runs that must count as failed, to test the tools that judge runs.
 
 use axtask::WaitQueue;
 
@@ -10,7 +10,7 @@ pub fn panic() {
     panic!("selftest: a panic was asked for");
 }
 
-/// Waits for what never comes.
+/// Waits for an event that never comes.
 pub fn hang() {
     verdict(true);
     WaitQueue::new().wait_until(|| false);

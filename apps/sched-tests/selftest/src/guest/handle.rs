@@ -1,9 +1,9 @@
-//! A workload of which somebody keeps a task that has ended, as no test program may: `gc`
-//! looks for that task again and again meanwhile, and the others wait for it. The
-//! instrument must say so, and refuse the run.
+//! A workload that keeps a handle of a task that has ended, as no test program may. Meanwhile `gc`
+//! looks for that task again and again, and the other tasks wait for it. The instrument must say
+//! so, and refuse the run.
 //!
-//! A short task leaves a handle of itself behind; a long one works on. The account still
-//! closes: what `gc` had is in it.
+//! A short task leaves a handle of itself behind, while a long one works on. The account still
+//! closes, because it includes the time of `gc`.
 
 use alloc::vec::Vec;
 
@@ -16,14 +16,15 @@ use sched_tests_common::{
     work,
 };
 
-/// Groups of the long task, with a yield after each, and the rounds of one: 10 us under
-/// icount, so that what `gc` does between two of them is well above a fiftieth.
+/// The groups of the long task, with a yield after each.
 const GROUPS: u64 = 20_000;
+/// The rounds of a group: 10 us under icount, so that the work of `gc` between two groups is well
+/// above a fiftieth.
 const ROUNDS: u64 = 5_000;
 
 static KEPT: Mutex<Vec<AxTaskRef>> = Mutex::new(Vec::new());
 
-/// Runs the case, which fails if all is right.
+/// Runs the case. It reports a failure if all is right.
 pub fn run() {
     let name = "selftest-handle";
     let phase = run_phase(
@@ -38,7 +39,8 @@ pub fn run() {
     );
     axstd::println!("{}", table(&setting(name), core::slice::from_ref(&phase)));
     let noted = phase.account.is_some_and(|a| a.closes() && a.is_noted());
-    // Passing here would be the failure: nobody would have noticed.
+    // If the phase passed, or its account noted nothing, the kept handle went unnoticed. The line
+    // then says `pass`, where a failure is expected.
     let pass = phase.pass || !noted;
     print_lines(&setting(name), &[Phase { pass, ..phase }]);
 }

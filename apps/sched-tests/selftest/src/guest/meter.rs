@@ -1,7 +1,6 @@
-//! What the instrument costs. Two tasks yield to each other, n times and 2n times,
-//! with a meter and without; what remains of the differences is the price of a
-//! context switch, and of the meter in it; with `TRACE=`, of the trace, too. Under icount a nanosecond is an
-//! instruction.
+//! The cost of the instrument. Two tasks yield to each other, n times and 2n times, with a meter
+//! and without. The differences are the price of a context switch and that of the meter in it. With
+//! `TRACE=` they include the trace. Under icount a nanosecond is an instruction.
 
 use sched_tests_common::platform::{Gate, await_tick_phase, now_ns, open_account, println, spawn};
 
@@ -23,7 +22,7 @@ pub fn run() {
     verdict(0 < plain_ps && plain_ps <= metered_ps);
 }
 
-/// The time of a switch; picoseconds, for the fraction that timer ticks add.
+/// Returns the time of a switch in picoseconds, because timer ticks add a fraction of a nanosecond.
 fn per_switch_ps(run: fn(u64)) -> u64 {
     let time = |yields| {
         let begin_ns = now_ns();

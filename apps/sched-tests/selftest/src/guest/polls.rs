@@ -1,11 +1,11 @@
 //! A program whose tasks wait for one another by polling: a task looks at a flag, gives the
 //! CPU away, and looks again, until another has done its work.
 //!
-//! A record does not say who waits for whom. A poller that was measured after the one that
-//! it waits for has looked once and was done: the plan takes it for the shortest and has it
-//! look first, in vain, and a sleep lasts until the next tick; and the one that it waits for
-//! may have to wait for all that are shorter. So a replay may be slower than what was
-//! measured, which PBG must notice and say. `make test T=polls` judges the figures.
+//! A record does not say which task waits for which. A poller that was measured after the task that
+//! it waits for has looked once and was done. So the plan takes it for the shortest and lets it
+//! look first, in vain, and a sleep lasts until the next tick. The task that it waits for may have
+//! to wait for all that are shorter. A replay may therefore be slower than the measured run, which
+//! PBG must notice and say. `make test T=polls` judges the figures.
 //!
 //! | case | tasks, in the order of their spawns | look again after |
 //! |---|---|---|
@@ -22,17 +22,18 @@ use core::{
 
 use sched_tests_common::{App, Task, TaskCtx, results::Question, runner::run_headed, work};
 
-/// Rounds of the loop in a millisecond under icount.
+/// The rounds of the loop in a millisecond under icount.
 const ROUNDS_MS: u64 = 500_000;
 
-/// How a poller waits before it looks again.
+/// The way in which a poller waits before it looks again.
 type Wait = fn(&TaskCtx);
 
 fn sleep(ctx: &TaskCtx) {
     ctx.wait_io(Duration::from_millis(1)); // to the next tick
 }
 
-/// Tasks of so many milliseconds, each followed by so many pollers for it.
+/// Makes the tasks of a program. Each kind is the milliseconds of a worker and the number of
+/// pollers that follow it.
 fn program(kinds: &[(u64, usize)], wait: Wait) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (i, &(run_ms, pollers)) in kinds.iter().enumerate() {
@@ -60,7 +61,7 @@ fn program(kinds: &[(u64, usize)], wait: Wait) -> Vec<Task> {
 
 const SMALL: [(u64, usize); 4] = [(3, 1), (1, 1), (4, 1), (2, 1)];
 const LONG: [(u64, usize); 4] = [(300, 1), (100, 1), (400, 1), (200, 1)];
-/// Of less than a slice of round robin, which is 50 ms.
+/// All tasks are shorter than a slice of round robin, which is 50 ms.
 const GATE: [(u64, usize); 25] = {
     let mut kinds = [(40, 0); 25];
     kinds[0] = (45, 24);

@@ -1,6 +1,6 @@
-//! A profile that is replaced on the disk again and again, for somebody to pull the
-//! plug. What the next boot finds is said first, and must never be worse than
-//! a refused profile.
+//! A profile that is replaced on the disk again and again, until a test kills the machine. First
+//! each boot says what the boot before has left on the disk. That must never be worse than a
+//! refused profile.
 
 use alloc::vec::Vec;
 
@@ -9,12 +9,12 @@ use sched_tests_common::{
     platform::{self, Gate, println},
 };
 
-/// Enough for a profile of several sectors.
+/// The number of tasks, enough for a profile of several sectors.
 const TASKS: usize = 64;
-/// How often it is replaced, if nobody pulls the plug.
+/// The number of times that the profile is replaced, if the machine is not killed.
 const TIMES: usize = 40;
 
-/// See the module's documentation.
+/// Runs the case.
 pub fn run() {
     let about = kept::about("selftest-rewrite");
     match kept::start(&about) {

@@ -1,15 +1,15 @@
-//! While a planned task keeps the CPU, the tasks that the plan does not know must get
-//! their share, however many of them yield. Under PBG that is at least one tick in
-//! [`PLAN_TICKS`] + 1, under round robin half. FIFO promises nothing.
+//! While a planned task keeps the CPU, the tasks that the plan does not know must get their share,
+//! however many of them yield. Under PBG that is at least one tick in [`PLAN_TICKS`] + 1, and under
+//! round robin half. FIFO promises nothing.
 //!
 //! | task | what it does |
 //! |---|---|
 //! | planned | 2.6 s of work, without a yield |
 //! | outsider | computes until the planned one has ended, without a yield |
-//! | yielders | so many as the case says: each yields until the planned one has ended |
+//! | yielders | each yields until the planned one has ended; the case says how many there are |
 //!
-//! The share is what the planned task did not have of the time that it took. Under PBG the
-//! outsider must also have the CPU again within [`PLAN_TICKS`] + 2 ticks.
+//! The share is the part of the planned task's time in which it did not have the CPU. Under PBG the
+//! outsider must also get the CPU again within [`PLAN_TICKS`] + 2 ticks.
 
 use alloc::sync::Arc;
 use core::{
@@ -28,13 +28,14 @@ use sched_tests_common::{
 
 use super::verdict;
 
-/// 2.6 s under icount, 260 ticks.
+/// The work of the planned task: 2.6 s under icount, 260 ticks.
 const ROUNDS: u64 = 1_300_000_000;
-/// ArceOS's default.
+/// The length of a tick, as ArceOS has it by default.
 const TICK_NS: u64 = 10_000_000;
-/// Of the promise: the end may cut off the last round of turns.
+/// The part of the promise that must be kept. The end of the run may cut off the last round of
+/// turns.
 const TOLERANCE: f64 = 0.95;
-/// Time for gc to reclaim the measured task, so that it has no part in the share.
+/// The time that gc gets to reclaim the measured task, so that it has no part in the share.
 const SETTLE: Duration = Duration::from_millis(50);
 
 static PLANNED_IS_DONE: AtomicBool = AtomicBool::new(false);
@@ -98,7 +99,7 @@ fn outsider() {
     while !PLANNED_IS_DONE.load(Relaxed) {
         core::hint::black_box(work::spin(1, 1_000));
         let now_ns = now_ns();
-        // Its first turn is preceded by no other.
+        // There is no wait before its first turn.
         let wait_ns = last_ns.map_or(0, |last_ns| now_ns - last_ns);
         LONGEST_WAIT_NS.fetch_max(wait_ns, Relaxed);
         last_ns = Some(now_ns);

@@ -1,7 +1,7 @@
 //! No task may be lost, whatever a plan says about it.
 //!
-//! Under PBG a small program is measured, and then a different one is replayed
-//! with that plan; any other policy just runs the second one:
+//! Under PBG a small program is measured, and then a different one is replayed with that plan. Any
+//! other policy runs the second program only:
 //!
 //! | task | measured | then |
 //! |---|---|---|
@@ -13,8 +13,8 @@
 //! | absent | spawns 2 children | is not there, nor are its children |
 //! | late0, late1 | | spawned by main after a sleep; the first is taken for absent |
 //!
-//! Main keeps no handle: it looks on until all have ended and gc has reclaimed
-//! them, or for [`PATIENCE_NS`], and prints what has become of each.
+//! Main keeps no handle. It watches until all have ended and gc has reclaimed them, for at most
+//! [`PATIENCE_NS`], and prints the state of each.
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 use core::{
@@ -36,12 +36,12 @@ use sched_tests_common::{
 
 use super::verdict::{verdict, verdict_on};
 
-/// Rounds of a unit of work: about 5 ms under icount, half a tick.
+/// The rounds of a unit of work: about 5 ms under icount, half a tick.
 const UNIT: u64 = 2_500_000;
-/// How long main looks on; all is over in a tenth of this.
+/// The longest time that main watches. All is over in a tenth of it.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// Tasks of the program as measured, and as run afterwards.
+/// The number of tasks of the program as measured, and as run afterwards.
 const MEASURED: usize = 10;
 const CHANGED: usize = 13;
 
@@ -63,7 +63,7 @@ pub fn run() {
     if planned {
         let status = CONTROL.status();
         println!("{status:?}\n");
-        // The plan was followed, and the glutton did not get away with it.
+        // The plan was followed, and the glutton was demoted.
         pass &= status.is_ok_and(|s| s.matched > 0 && s.unplanned > 0 && s.demoted > 0);
     }
     let phase = if planned { "replay" } else { "run" };
@@ -191,14 +191,15 @@ impl Census {
         handle
     }
 
-    /// Whether `expected` tasks have been spawned, ended once each, and been reclaimed.
+    /// Returns true if `expected` tasks have been spawned, have ended once each, and have been
+    /// reclaimed.
     fn is_complete(&self, expected: usize) -> bool {
         let seen = self.seen.lock();
         let right = |task: &Seen| task.watch.state().is_none() && task.watch.figures().ends == 1;
         seen.len() == expected && seen.iter().all(right)
     }
 
-    /// Waits for that, not for ever.
+    /// Waits until the census is complete, for at most [`PATIENCE_NS`]. Returns true if it is.
     fn wait_for(&self, expected: usize) -> bool {
         let deadline_ns = now_ns() + PATIENCE_NS;
         while now_ns() < deadline_ns {
@@ -229,7 +230,7 @@ impl Census {
         println!("");
     }
 
-    /// The figures for the result lines, and the context switches.
+    /// Returns the figures for the result lines, and the number of context switches.
     fn results(&self) -> (Vec<TaskResult>, u64) {
         let seen = self.seen.lock();
         let since = |ns: u64| ns.saturating_sub(self.begin_ns);

@@ -6,8 +6,8 @@
 //! | yielder | yields until the job is done |
 //! | ended | nothing, and its handle is held until the job is done |
 //!
-//! `gc` cannot reclaim the ended task, and yields as well. Main blocks. The job is
-//! to be done after [`BOUND_NS`] under every policy.
+//! `gc` cannot reclaim the ended task, and yields as well. Main blocks. The job must be done within
+//! [`BOUND_NS`] under every policy.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
@@ -19,9 +19,9 @@ use sched_tests_common::{
 
 use super::verdict;
 
-/// 200 ms under icount.
+/// The work of the job: 200 ms under icount.
 const ROUNDS: u64 = 100_000_000;
-/// Ten times as long as the job takes alone.
+/// The longest time that the job may take: ten times as long as alone.
 const BOUND_NS: u64 = 2_000_000_000;
 
 static DONE: WaitQueue = WaitQueue::new();

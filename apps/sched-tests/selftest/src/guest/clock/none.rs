@@ -1,9 +1,9 @@
 //! No timer that is both precise and independent of the guest's clock.
 
-/// Compares nothing.
+/// Does nothing: there is no second timer.
 pub fn compare() {}
 
-/// There is no result.
+/// Returns `None`: there is no result.
 pub fn result() -> Option<(u64, u64)> {
     None
 }

@@ -9,7 +9,7 @@ use core::{
 
 use sched_tests_common::platform::now_ns;
 
-/// Where QEMU's q35 and its firmware put the timer.
+/// The port at which QEMU's q35 and its firmware put the timer.
 const PORT: u16 = 0x608;
 const HZ: u64 = 3_579_545;
 const SECONDS: u32 = 4;
@@ -17,7 +17,7 @@ const SECONDS: u32 = 4;
 static GUEST_NS: AtomicU64 = AtomicU64::new(0);
 static TIMER_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Reads both clocks over [`SECONDS`] seconds of the guest's.
+/// Reads both clocks over [`SECONDS`] seconds of the guest's clock.
 pub fn compare() {
     let begin_ns = now_ns();
     let mut last = read();
@@ -32,8 +32,8 @@ pub fn compare() {
     TIMER_NS.store(ticks * 1_000_000_000 / HZ, Relaxed);
 }
 
-/// What the guest's clock and the timer counted in the same time, once
-/// [`compare`] has been joined.
+/// Returns the nanoseconds that the guest's clock and the timer counted in the same time. Called
+/// once [`compare`] has been joined.
 pub fn result() -> Option<(u64, u64)> {
     Some((GUEST_NS.load(Relaxed), TIMER_NS.load(Relaxed)))
 }
