@@ -1,4 +1,5 @@
-//! Tasks that do everything a task may do, at random from a seed, and a watch that none waits for ever.
+//! Tasks that do everything a task may do, at random from a seed, under a watch that finds each
+//! wait that is too long.
 //!
 //! Main keeps 16 to 48 tasks alive, which it spawns or which they spawn themselves. The steps of a task
 //! follow from the seed and from its place in the tree of spawns (`task`). It computes, yields, sleeps,

@@ -1,16 +1,17 @@
-//! Time, and waiting for it.
+//! The clock, and sleeping until a time.
 
 use core::time::Duration;
 
-/// A millisecond.
+/// The nanoseconds in a millisecond.
 pub const MS: u64 = 1_000_000;
 
-/// Nanoseconds since boot.
+/// Returns the nanoseconds since boot.
 pub fn now_ns() -> u64 {
     axhal::time::monotonic_time_nanos()
 }
 
-/// Sleeps until then. In a loop, as `axtask` ends the sleep of a task that has changed its CPU early.
+/// Sleeps until `until_ns`, since boot. It sleeps in a loop, because `axtask` ends the sleep of a
+/// task too early if the task has changed its CPU.
 pub fn sleep_until_ns(until_ns: u64) {
     loop {
         let left = until_ns.saturating_sub(now_ns());

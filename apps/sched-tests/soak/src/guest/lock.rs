@@ -1,4 +1,4 @@
-//! A lock that sleeps, whose waits have limits.
+//! A lock that blocks the tasks that wait for it, for a limited time at once.
 
 use core::{
     cell::UnsafeCell,
@@ -8,10 +8,10 @@ use core::{
 
 use axtask::WaitQueue;
 
-/// How long a wait lasts at most before it looks again.
+/// The longest time of a wait, after which it looks again.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Guards a plain number, which counts its releases.
+/// A lock over a plain number, which counts its releases.
 pub struct Lock {
     is_held: AtomicBool,
     freed: WaitQueue,
@@ -20,7 +20,8 @@ pub struct Lock {
     expected: AtomicU64,
 }
 
-// SAFETY: `counted` is touched by who has set `is_held` only; that nobody else does so is what is tested.
+// SAFETY: only the task that has set `is_held` touches `counted`. This program tests that no other
+// task does.
 unsafe impl Sync for Lock {}
 
 /// The locks that tasks take.
@@ -36,8 +37,8 @@ impl Lock {
         }
     }
 
-    /// Does this while no other task is in here, or says that one was; `waits` is called before each
-    /// wait.
+    /// Takes the lock, calls `does`, and releases the lock. Calls `waits` before each wait. Returns
+    /// false if another task was within the lock meanwhile.
     #[must_use = "it says whether the lock is one"]
     pub fn within(&self, waits: impl Fn(), does: impl FnOnce()) -> bool {
         let take = || {
@@ -63,15 +64,16 @@ impl Lock {
         is_alone
     }
 
-    /// Lets another task in.
+    /// Releases the lock and wakes a task that waits for it.
     pub fn release(&self) {
         self.is_held.store(false, Release);
         self.freed.notify_one(false);
     }
 
-    /// How often it was released, and how often that was counted. Called while nobody has it.
+    /// Returns the number of releases, and how many of them were counted under the lock. Called
+    /// while no task holds the lock.
     pub fn counts(&self) -> (u64, u64) {
-        // SAFETY: nobody has it.
+        // SAFETY: no task holds the lock, so none changes the number.
         let counted = unsafe { self.counted.get().read_volatile() };
         (self.expected.load(Relaxed), counted)
     }

@@ -1,4 +1,4 @@
-//! The guest's part.
+//! The part of the program that runs on a guest.
 
 mod clock;
 mod lock;
@@ -12,7 +12,7 @@ mod watch;
 
 use axstd::println;
 
-/// Has tasks live, and says what became of them.
+/// Runs the rounds and prints the summary.
 pub fn main() {
     let orders = orders::orders();
     println!(

@@ -1,37 +1,37 @@
-//! What this boot is told: bytes of the image that `scripts/qemu-run.sh` changes, as one image is booted
-//! with many seeds.
+//! The orders of this boot. They are bytes of the image that `scripts/qemu-run.sh` changes, so that
+//! one image can be booted with many seeds.
 
-/// The seed, how many seconds, the bound in seconds, and what to break.
+/// The seed, the time in seconds, the bound in seconds, and the number of the fault to plant.
 static ORDERS: [u8; 42] = *b"SCHED-SOAK-ORDERS=0000000001 00003 010 00.";
 
-/// What a boot is told.
+/// The orders that a boot finds in its image.
 #[derive(Clone, Copy)]
 pub struct Orders {
-    /// What all that is random follows from.
+    /// The seed that all random decisions follow from.
     pub seed: u64,
-    /// New rounds begin for so long.
+    /// The time for which new rounds begin, in seconds.
     pub seconds: u64,
-    /// Nobody may wait for longer, in nanoseconds.
+    /// The longest time that a task may wait, in nanoseconds.
     pub bound_ns: u64,
-    /// What is broken on purpose, to see that it is found.
+    /// The fault that is planted, to see that it is found.
     pub planted: Option<Planted>,
 }
 
-/// A fault on purpose.
+/// A fault that is planted on purpose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Planted {
-    /// A task may run on one CPU only, whose task never gives way.
+    /// A task is pinned to a CPU whose running task never gives way.
     Stall,
-    /// A task says that it may not run where it runs.
+    /// A task forbids itself the CPU that it runs on.
     Outside,
-    /// A task releases a lock that another has.
+    /// A task releases its lock early, and again while another task has it.
     Lock,
 }
 
-/// The orders of this boot.
+/// Returns the orders of this boot.
 pub fn orders() -> Orders {
-    // SAFETY: a reference to a plain value. Volatile, as the compiler must not take the value for
-    // the one that stands here: the bytes are changed after the build.
+    // SAFETY: the pointer comes from a reference to a plain value. The read is volatile because the
+    // bytes are changed after the build, so the compiler must not assume the value above.
     let text = unsafe { core::ptr::read_volatile(&ORDERS) };
     Orders {
         seed: digits(&text[18..28]),

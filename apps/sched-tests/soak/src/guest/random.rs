@@ -1,15 +1,15 @@
-//! Numbers at random: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+//! Random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
 /// A stream of numbers that follows from its seed.
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of this seed.
+    /// Begins the stream of this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number.
+    /// Returns the next number of the stream.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,13 +18,13 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number from 0 to below `n`, which is not 0.
+    /// Returns a number below `n`, which is not 0.
     pub const fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 }
 
-/// The seed of the `n`-th of those that have this seed above them.
+/// Returns the `n`-th of the seeds that follow from the seed `above`.
 pub const fn seed_of(above: u64, n: u64) -> u64 {
     Random::new(above ^ n.wrapping_mul(0xd6e8_feb8_6659_fd93)).next()
 }

@@ -1,4 +1,5 @@
-//! Main: rounds of tasks, under PBG measured and replayed, and what became of them all.
+//! The rounds of main. Main spawns tasks, under PBG measures and replays them, and counts how many
+//! have ended.
 
 use alloc::format;
 use axsched_ext::syscall;
@@ -14,25 +15,26 @@ use super::{
     watch::{self, MAIN_NS, found},
 };
 
-/// A round has so many tasks of main's at most: with their children no more than PBG records.
+/// The most tasks that main spawns in a round. With their children they are no more than PBG
+/// records.
 const MOST_OF_MAIN: u64 = 400;
-/// It spawns for so long.
+/// The time for which a round spawns tasks.
 const ROUND_NS: u64 = 5_000 * MS;
-/// How often main looks after them.
+/// The pause between two looks of main at its tasks.
 const LOOK_NS: u64 = 10 * MS;
 
-/// What main did.
+/// The work that main did.
 #[derive(Default)]
 pub struct Done {
-    /// Rounds of all kinds.
+    /// The number of rounds of all kinds.
     pub rounds: u64,
-    /// Those that PBG measured.
+    /// The number of rounds that PBG measured.
     pub measured: u64,
-    /// How many tasks the plan has, if there is one.
+    /// The number of tasks in the plan, if there is one.
     pub planned: Option<usize>,
 }
 
-/// Has tasks live until the time is over.
+/// Runs rounds of tasks until the time is over.
 pub fn run(orders: &Orders) -> Done {
     let mut done = Done::default();
     let end = now_ns() + orders.seconds * 1_000 * MS;
@@ -52,7 +54,7 @@ pub fn run(orders: &Orders) -> Done {
     done
 }
 
-/// A third of the time is measured, round by round; then the last of them is played once more.
+/// Measures rounds for a third of the time, then replays the last of them.
 fn pbg(orders: &Orders, end: u64, done: &mut Done) {
     let third = now_ns() + end.saturating_sub(now_ns()) / 3;
     let (seed, tasks) = loop {
@@ -81,8 +83,10 @@ fn pbg(orders: &Orders, end: u64, done: &mut Done) {
     round(seed, tasks, u64::MAX);
 }
 
-/// Main spawns tasks of this seed, so many at most and until the round's time is over or this time has
-/// come, and waits for all to end. How many it spawned.
+/// Spawns tasks of this seed from main, and waits for all to end. Returns how many main spawned.
+///
+/// That is `at_most`. If `at_most` is `u64::MAX`, main spawns tasks until `end` has come or the
+/// round's time is over. It is never more than [`MOST_OF_MAIN`].
 fn round(seed: u64, at_most: u64, end: u64) -> u64 {
     let begun = now_ns();
     let mut goals = Random::new(seed);
@@ -121,7 +125,8 @@ fn round(seed: u64, at_most: u64, end: u64) -> u64 {
     spawned
 }
 
-/// Lets some time pass, and clears the places of those that are gone; whether anybody is left.
+/// Sleeps for [`LOOK_NS`], then clears the places of the tasks that are reclaimed. Returns true if
+/// any task is left.
 fn looks_after() -> bool {
     sleep_until_ns(now_ns() + LOOK_NS);
     MAIN_NS.store(now_ns(), Relaxed);
@@ -136,7 +141,7 @@ fn looks_after() -> bool {
     is_left
 }
 
-/// A task that may run on one CPU only, where another never gives way.
+/// Spawns a task that is pinned to a CPU whose running task never gives way.
 fn plant_stall() {
     use super::record::Record;
     use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! The line at the end.
+//! The summary that a boot ends with.
 
 use alloc::{format, string::String};
 use core::{fmt::Write, sync::atomic::Ordering::*};
@@ -30,7 +30,7 @@ const ARCH: &str = if cfg!(target_arch = "x86_64") {
     "aarch64"
 };
 
-/// What was done, as one JSON object after its name.
+/// Returns the summary: one JSON object after its tag.
 pub fn line(orders: &Orders, done: &Done) -> String {
     let steps: u64 = STEPS.iter().map(|of_kind| of_kind.load(Relaxed)).sum();
     let mut line = format!(

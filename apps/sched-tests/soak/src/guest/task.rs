@@ -1,4 +1,4 @@
-//! What a task does: step by step, as its seed has it.
+//! The life of a task. It takes steps that follow from its seed.
 
 use alloc::{format, sync::Arc};
 use core::{
@@ -20,38 +20,40 @@ use super::{
 
 const STACK_BYTES: usize = 16 * 1024;
 
-/// How many tasks may be alive for a task to spawn one.
+/// The number of live tasks from which on no task spawns another.
 pub const MOST_ALIVE: usize = 48;
 
-/// How many children a task has at most, and how far from main one may be that has any.
+/// The most children of a task.
 const MOST_CHILDREN: u64 = 2;
+/// The distance from main at which tasks have no children. The tasks that main spawns are at
+/// distance 0.
 const DEEPEST: u32 = 2;
 
-/// Main's are in it, too.
+/// The number of tasks that are alive, including those that main spawned.
 pub static ALIVE: AtomicUsize = AtomicUsize::new(0);
-/// The most that were alive at once.
+/// The most tasks that were alive at once.
 pub static MOST: AtomicUsize = AtomicUsize::new(0);
-/// How many have been spawned, which is the last id.
+/// The number of tasks that have been spawned, which is also the last id.
 pub static SPAWNED: AtomicU32 = AtomicU32::new(0);
-/// How many have come to their end.
+/// The number of tasks that have ended their work.
 pub static ENDED: AtomicU32 = AtomicU32::new(0);
-/// How many steps were made of each kind.
+/// The number of steps of each kind.
 pub static STEPS: [AtomicU64; Doing::ALL.len()] = [const { AtomicU64::new(0) }; Doing::ALL.len()];
-/// How many waits nobody has ended.
+/// The number of waits that no task has ended before their limit.
 pub static NOT_WOKEN: AtomicU64 = AtomicU64::new(0);
-/// How many priorities the policy took.
+/// The number of priorities that the policy accepted.
 pub static PRIORITIES: AtomicU64 = AtomicU64::new(0);
-/// A task is to break something, once.
+/// True if tasks forbid themselves the CPU that they run on (`Planted::Outside`).
 pub static TO_BREAK_OUTSIDE: AtomicBool = AtomicBool::new(false);
-/// The same.
+/// True if tasks release their locks early (`Planted::Lock`).
 pub static TO_BREAK_LOCK: AtomicBool = AtomicBool::new(false);
 
-/// All CPUs, a bit each.
+/// Returns the mask of all CPUs, a bit each.
 pub fn all_cpus() -> u32 {
     u32::MAX >> (32 - axhal::cpu_num())
 }
 
-/// Spawns the task of this seed, so far from main.
+/// Spawns the task of this seed, at distance `depth` from main.
 pub fn spawn(seed: u64, depth: u32, parent: Option<&Arc<Record>>) -> Arc<Record> {
     let parent = parent.cloned();
     let id = SPAWNED.fetch_add(1, Relaxed) + 1;
@@ -66,7 +68,7 @@ pub fn spawn(seed: u64, depth: u32, parent: Option<&Arc<Record>>) -> Arc<Record>
     record
 }
 
-/// Spawns a task that does this, and is known by this record.
+/// Spawns a task that calls `does` and is known by `record`.
 pub fn spawn_recorded(record: &Arc<Record>, does: impl FnOnce() + Send + 'static) {
     let mut task = TaskInner::new(does, format!("soak{}", record.id), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(Hook(record.clone())));
@@ -75,7 +77,7 @@ pub fn spawn_recorded(record: &Arc<Record>, does: impl FnOnce() + Send + 'static
     *record.task.lock() = Some(Arc::downgrade(&task));
 }
 
-/// From now on it is watched.
+/// Gives a task a place, so that it is watched from now on.
 pub fn take_place(record: &Arc<Record>) {
     let free = PLACES_OF.iter().any(|place| {
         let mut place = place.lock();
@@ -96,7 +98,7 @@ pub fn mask_of(bits: u32) -> AxCpuMask {
     mask
 }
 
-/// The life of a task.
+/// Runs a task: its steps, the wait for its children, and its end.
 fn live(own: &Arc<Record>, seed: u64, depth: u32) {
     watch::looks_here();
     let mut task = Life {
@@ -138,11 +140,11 @@ impl Life<'_> {
         }
     }
 
-    /// Begins a step of this kind; what was checked before holds.
+    /// Begins a step of this kind, once it has checked that the task may run on its CPU.
     fn begins<R>(&self, doing: Doing, does: impl FnOnce() -> R) -> R {
         let own = self.own;
         {
-            // So that it is not moved in between.
+            // The task must not migrate between the two reads.
             let _guard = NoPreemptIrqSave::new();
             let (cpu, mask) = (axhal::percpu::this_cpu_id(), own.mask.load(Relaxed));
             if mask >> cpu & 1 == 0 {
@@ -157,7 +159,7 @@ impl Life<'_> {
     }
 
     fn computes(&mut self) {
-        // Mostly short, and one in some longer than a slice.
+        // Most are short, and one in a hundred is longer than a slice.
         let rounds = match self.random.below(100) {
             0 => 20_000_000,
             1..10 => self.random.below(4_000_000),
@@ -172,7 +174,7 @@ impl Life<'_> {
         self.begins(Doing::Sleep, || sleep_until_ns(until));
     }
 
-    /// Until somebody wakes it, but not for long.
+    /// Waits until another task wakes it, but for less than 100 ms.
     fn waits(&mut self) {
         let limit = now_ns() + (10 + self.random.below(90)) * MS;
         self.own.woken.store(false, Relaxed);
@@ -185,7 +187,7 @@ impl Life<'_> {
         }
     }
 
-    /// Waits until this holds, or until the limit; whether it holds.
+    /// Waits until `holds` returns true, or until the limit. Returns true if it holds.
     fn wait_until(&self, limit_ns: u64, holds: impl Fn() -> bool) -> bool {
         loop {
             let now = now_ns();
@@ -275,7 +277,8 @@ impl Life<'_> {
         });
     }
 
-    /// To one CPU, to some or to all of them; and sometimes back at once.
+    /// Changes the affinity to one CPU, to some or to all of them. Half of the times it then yields
+    /// once and allows all CPUs again.
     fn moves(&mut self) {
         let all = all_cpus();
         let n = axhal::cpu_num() as u64;
@@ -300,13 +303,14 @@ impl Life<'_> {
         }
     }
 
-    /// It is somewhere else until it has moved, and no step begins meanwhile.
+    /// Sets the affinity to `mask`. Until the task has migrated it runs outside of its mask, but no
+    /// step begins meanwhile.
     fn moves_to(&self, mask: u32) {
         self.own.mask.store(mask, Relaxed);
         assert!(axtask::set_current_affinity(mask_of(mask)));
     }
 
-    /// The last that it does; the rest is `axtask`'s.
+    /// Ends the task's work, as its last step. `axtask` does the rest.
     fn ends(self) {
         self.begins(Doing::End, || {
             ENDED.fetch_add(1, Relaxed);
@@ -320,7 +324,7 @@ impl Life<'_> {
     }
 }
 
-/// Ends the wait that this task is in.
+/// Ends the wait that the task of this record is in.
 fn wake(record: &Record) {
     let wait = record.wait.load(Acquire);
     record.woken.store(true, Release);
@@ -329,7 +333,7 @@ fn wake(record: &Record) {
     record.notified.store(wait, Release);
 }
 
-/// Computes; a few instructions a round.
+/// Computes for `rounds` rounds of a few instructions.
 pub fn spin(mut x: u64, rounds: u64) -> u64 {
     for _ in 0..rounds {
         x = black_box(x.wrapping_mul(0x5851_f42d_4c95_7f2d));

@@ -1,8 +1,8 @@
-//! Who waits for how long: looked at by each CPU's timer tick, so that it is found whatever a scheduler does
-//! or does not do.
+//! The watch over all waits. The timer tick of each CPU looks at them, so that a wait that is too
+//! long is found whatever the scheduler does.
 //!
-//! A CPU whose interrupts stay off has no ticks; others look then. If none has any, the boot ends by
-//! its `TIMEOUT`.
+//! A CPU whose interrupts stay off has no ticks, but the ticks of other CPUs still look. If no CPU
+//! has ticks, the boot ends by its `TIMEOUT`.
 
 use alloc::{format, string::String, sync::Arc};
 use core::{
@@ -23,32 +23,33 @@ use super::{
     record::{Doing, MAX_CPUS, PLACES_OF, RUNS, Record, TWICE},
 };
 
-/// How often somebody looks.
+/// The least time between two looks of any CPU.
 const EVERY_NS: u64 = 5 * MS;
-/// If nobody has looked for so long, the whole machine stood still: QEMU had no CPU of the host, or all
-/// CPUs had their interrupts off. Nobody has waited for a scheduler then.
+/// The time without a look after which the whole machine counts as having stood still. QEMU then
+/// had no CPU of the host, or all CPUs had their interrupts off. No task has waited for the
+/// scheduler in that time.
 const STOOD_STILL_NS: u64 = 500 * MS;
-/// A wake that has not arrived by then is lost.
+/// The time after which a wake that has not arrived counts as lost.
 const LOST_AFTER_NS: u64 = 30 * MS;
 
 static BOUND_NS: AtomicU64 = AtomicU64::new(u64::MAX);
 static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
-/// When the machine last went on after it stood still.
+/// The time at which the machine last went on after it stood still.
 static WENT_ON_NS: AtomicU64 = AtomicU64::new(0);
-/// The longest that nobody has looked.
+/// The longest time without a look.
 pub static NOBODY_LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 static TICKED_NS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 static IS_FOUND: AtomicBool = AtomicBool::new(false);
 
-/// When main last made a step; 0 is not to be looked at.
+/// The time of main's last step. 0 means that main is not watched.
 pub static MAIN_NS: AtomicU64 = AtomicU64::new(0);
 static MAIN: SpinNoIrq<Option<WeakAxTaskRef>> = SpinNoIrq::new(None);
 /// The id of a task that runs where it may not.
 pub static OUTSIDE: AtomicU32 = AtomicU32::new(0);
-/// How many wakes have not arrived.
+/// The number of wakes that were lost.
 pub static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// From now on the calling task, main, is watched, too.
+/// Starts the watch over all tasks that have a place, and over the calling task, main.
 pub fn starts() {
     *MAIN.lock() = Some(Arc::downgrade(&axtask::current().clone()));
     BOUND_NS.store(orders().bound_ns, Relaxed);
@@ -57,7 +58,8 @@ pub fn starts() {
     looks_here();
 }
 
-/// Has this CPU look, too. Called by each task as it begins: there is no other way onto a CPU.
+/// Makes the ticks of this CPU look, too. Called by each task as it begins, because there is no
+/// other way onto a CPU.
 pub fn looks_here() {
     static LOOKS: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
     let _guard = NoPreempt::new();
@@ -66,7 +68,7 @@ pub fn looks_here() {
     }
 }
 
-/// Ends the boot if something was found where it could not be said.
+/// Ends the boot if a finding was left where it could not be reported.
 pub fn refuse_what_was_found() {
     let (twice, outside) = (TWICE.load(Relaxed), OUTSIDE.load(Relaxed));
     if twice != 0 {
@@ -77,7 +79,7 @@ pub fn refuse_what_was_found() {
     }
 }
 
-/// At a tick, with interrupts off.
+/// Looks at all tasks, at a tick and with interrupts off.
 fn looks() {
     let now = now_ns();
     TICKED_NS[this_cpu_id()].store(now, Relaxed);
@@ -114,7 +116,7 @@ fn looks() {
     }
 }
 
-/// What a task waits for, and since when.
+/// Returns what a task waits for, and since when.
 fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
     let doing = record.doing.load(Relaxed);
     let has_cpu = record.has_cpu.load(Relaxed);
@@ -124,9 +126,10 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
             let since = (record.entered_ns.load(Relaxed)).max(record.step_ns.load(Relaxed));
             Some(("has a CPU and makes no step", since))
         }
-        // Between the end of its spawn and its first time on a CPU, too.
+        // This includes the time between the end of its spawn and its first time on a CPU.
         Some(TaskState::Ready) => {
-            // Read once: it may get a CPU at this moment, and a 0 then would be a wait since boot.
+            // The value is read once. The task may get a CPU at this moment, and a 0 then would
+            // mean a wait since boot.
             let since = (record.ready_ns).compare_exchange(0, now, Relaxed, Relaxed);
             Some((
                 "is ready and gets no CPU",
@@ -142,7 +145,7 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
                 LOST.fetch_add(1, Relaxed);
                 record.notified.store(wait.wrapping_sub(1), Relaxed); // counted once
             }
-            // After its state: it says until when before it blocks.
+            // Read after the state, because a task stores its limit before it blocks.
             let until = record.until_ns.load(Relaxed);
             Some(("is blocked beyond its time limit", until))
         }
@@ -154,10 +157,11 @@ fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
     }
 }
 
-/// Says what was found, what each task and each CPU does and what the scheduler knows, and ends the
-/// boot.
+/// Reports what was found, the acts of all tasks, the tasks of all CPUs, and the state of the
+/// scheduler. Then ends the boot.
 pub fn found(id: u32, what: &str) -> ! {
-    // Or a tick on top of this would find something, too, and wait for what it has interrupted.
+    // Otherwise a tick could interrupt this report, find something as well, and wait for the code
+    // that it has interrupted.
     let _guard = NoPreemptIrqSave::new();
     if IS_FOUND.swap(true, AcqRel) {
         loop {
