@@ -1,9 +1,9 @@
-//! The jobs of [`batch`], all there at the start and none waiting: how near does a
-//! policy come to the best order?
+//! The jobs of [`batch`], which are all there at the start and never wait: how near does a policy
+//! come to the best order?
 //!
-//! Here the SRPT bound can be reached: shortest first, each in one go, does. So
-//! avg/bound says what a policy loses by not knowing the lengths, and what a policy
-//! that knows them loses by itself.
+//! Here the SRPT bound can be reached: by running the shortest job first, each in one go. So
+//! avg/bound shows what a policy loses because it does not know the lengths. For a policy that
+//! knows them it shows the policy's own cost.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

@@ -22,7 +22,7 @@ pub struct App {
 }
 
 impl App {
-    /// An application that asks when each task is done ([`Question::Ends`]), and whose main
+    /// Makes an application that asks when each task is done ([`Question::Ends`]), and whose main
     /// holds no handles.
     pub const fn new(name: &'static str, tasks: fn(scale: u64) -> Vec<Task>) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl App {
 /// One task of a workload.
 pub struct Task {
     pub(crate) name: String,
-    /// Since the start of the phase; 0 is before any task may start.
+    /// The time of arrival, since the start of the phase. 0 is before any task may start.
     pub(crate) arrival_ns: u64,
     pub(crate) expected_yields: Option<u64>,
     pub(crate) is_saturated: bool,
@@ -47,7 +47,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A task; `body` returns whether its computation came out right.
+    /// Makes a task. `body` returns true if its computation came out right.
     pub fn new(
         name: impl Into<String>,
         body: impl FnOnce(&TaskCtx) -> bool + Send + 'static,
@@ -62,7 +62,8 @@ impl Task {
         }
     }
 
-    /// Submits the task at this time after the start of the phase, and not with the others. From then on its turnaround counts, even if it is spawned later.
+    /// Submits the task at this time after the start of the phase, and not with the others. Its
+    /// turnaround counts from then on, even if it is spawned later.
     pub fn arriving_at(self, arrival_ns: u64) -> Self {
         Self { arrival_ns, ..self }
     }
@@ -83,8 +84,8 @@ impl Task {
         }
     }
 
-    /// Leaves it to the task how much it does, and makes the number of groups that it
-    /// finished one of its figures.
+    /// Leaves the amount of work to the task. The number of groups that it finished becomes one of
+    /// its figures.
     pub fn saturated(self) -> Self {
         Self {
             is_saturated: true,
@@ -121,7 +122,7 @@ impl TaskCtx {
         self.yields.get()
     }
 
-    /// Sleeps, as a task does that waits for a device. It takes at least `duration`, and on a guest it
+    /// Sleeps, like a task that waits for a device. It takes at least `duration`, and on a guest it
     /// lasts until a timer tick.
     pub fn wait_io(&self, duration: Duration) {
         platform::sleep(duration);

@@ -112,7 +112,7 @@ impl Ledger {
         self.take_off(all.saturating_sub(now - opened));
     }
 
-    /// Takes off what was booked too much.
+    /// Subtracts time that was booked too much.
     fn take_off(&self, mut beyond: u64) {
         for who in [Who::Idle, Who::Other, Who::Main, Who::Gc] {
             let booked = &self.booked[who as usize];
@@ -146,8 +146,8 @@ impl Ledger {
         }
     }
 
-    /// Finds out what a task is that this CPU has not met yet. `axtask` tells that by the
-    /// name only, and makes a copy of it.
+    /// Identifies a task that this CPU has not met yet. `axtask` tells that by the name only, of
+    /// which it makes a copy.
     #[cold]
     fn identify(&self, task: &TaskInner) -> Who {
         let (field, who) = match task.name().as_str() {
@@ -160,14 +160,14 @@ impl Ledger {
     }
 }
 
-/// A metered task leaves this CPU at `now`: until then all is in its meter.
+/// Notes that a metered task leaves this CPU at `now`. Its meter has all time until then.
 #[inline]
 pub(crate) fn metered_leaves(now: u64) {
     Ledger::of_this_cpu().until.store(now, Relaxed);
 }
 
-/// A metered task enters this CPU; returns since when its stay counts. Interrupts are off,
-/// and the current task still is the one that goes.
+/// Notes that a metered task enters this CPU. Returns the time from which its stay counts.
+/// Interrupts are off, and the current task still is the one that goes.
 #[inline]
 pub(crate) fn metered_enters() -> Entry {
     let ledger = Ledger::of_this_cpu();
@@ -184,11 +184,11 @@ pub(crate) fn metered_enters() -> Entry {
     }
 }
 
-/// How a metered task comes onto its CPU.
+/// The entry of a metered task onto its CPU.
 pub(crate) struct Entry {
-    /// Since when its stay counts.
+    /// The time from which its stay counts.
     pub ticks: u64,
-    /// Whether the task that goes carries a meter, too.
+    /// True if the task that goes carries a meter, too.
     pub after_metered: bool,
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn main_waits<R>(wait: impl FnOnce() -> R) -> R {
     done
 }
 
-/// A timer tick has come at `now`, in an interrupt handler.
+/// Books the time until a timer tick at `now`. Called in an interrupt handler.
 pub(crate) fn ticked(now: u64) {
     let hit = axtask::current();
     if hit.task_ext().is_none() {
@@ -253,7 +253,7 @@ pub(crate) fn close(now: u64) {
 /// The sums of the ledgers when they were closed last, by [`Who`].
 static CLOSED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
-/// The account that was closed last.
+/// Returns the account that was closed last.
 pub(crate) fn closed() -> Unmetered {
     let [main_ns, gc_ns, idle_ns, other_ns] = [Who::Main, Who::Gc, Who::Idle, Who::Other]
         .map(|who| ticks_to_nanos(CLOSED[who as usize].load(Relaxed)));

@@ -2,33 +2,33 @@
 
 use crate::trace::Timeline;
 
-/// The figures of a task that has ended; points in time are since boot.
+/// The figures of a task that has ended. Points in time are since boot.
 ///
-/// The host knows less; what stands in for it is said where it is filled in.
+/// The host knows less. The code that fills a field in says what stands in for it there.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// When the task first got a CPU.
+    /// The time at which the task first got a CPU.
     pub first_run_ns: u64,
-    /// When its work was done.
+    /// The time at which its work was done.
     pub finish_ns: u64,
-    /// How long it was on a CPU until then.
+    /// The time for which it was on a CPU until then.
     pub run_ns: u64,
-    /// How much of it lies before the deadline.
+    /// The part of that time before the deadline.
     pub run_in_window_ns: u64,
-    /// How often it got a CPU from another task until then.
+    /// The number of times that it got a CPU from another task until then.
     pub dispatches: u64,
-    /// Context switches, including the one that ended it.
+    /// The context switches, including the one that ended it.
     pub switches: u64,
-    /// How often its work ended; anything but 1 is a scheduler's bug.
+    /// The number of times that its work ended. Any other number than 1 is a bug of the scheduler.
     pub ends: u64,
-    /// How long the task was on a CPU beyond `run_ns`, within the window: before it was let in, and
-    /// after its work was done.
+    /// The time for which the task was on a CPU beyond `run_ns`, within the window: before it was
+    /// let in, and after its work was done.
     pub beside_ns: u64,
-    /// When it was on a CPU and when it was blocked, if that was traced.
+    /// The times on a CPU and the blocked times, if they were traced.
     pub timeline: Option<Timeline>,
 }
 
-/// The CPU time of a phase that no task's work had, of all CPUs together.
+/// The CPU time of a phase that belongs to no task's work, summed over all CPUs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unmetered {
     /// Main: it submits the tasks and waits for them.

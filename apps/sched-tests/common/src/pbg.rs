@@ -102,8 +102,8 @@ fn print_late_tasks(about: &About) {
     println!();
 }
 
-/// The average turnaround of the run that the scheduler's profile was measured in; `None`
-/// if there is no profile.
+/// Returns the average turnaround of the run that the scheduler's profile was measured in. Returns
+/// `None` if there is no profile.
 fn measured_ns(about: &About) -> Option<u64> {
     let profile = CONTROL.profile(about).ok()??;
     let sum: u128 = (profile.tasks.iter())
@@ -122,7 +122,7 @@ fn followed(app: &App, origin: Origin, measured_ns: u64, replay: &Phase) -> Opti
     Some(PbgLine::Followed(line))
 }
 
-/// Measures the application, and has it follow the plan that comes of that.
+/// Measures the application, and lets it follow the plan that results.
 fn measure_and_replay(app: &App, about: &About) -> AppResult {
     if let Err(error) = syscall::measure_start_under(config::PBG_BASE) {
         println!("No measurement, no profile: {error}. One ordinary run instead.\n");
@@ -132,7 +132,7 @@ fn measure_and_replay(app: &App, about: &About) -> AppResult {
     }
     let mut measure = run_phase(app, "measure");
     let recorded = syscall::measure_end();
-    // A plan for a part of the tasks could be followed to the letter.
+    // A plan for some of the tasks only could still be followed in full.
     measure.pass &= recorded.is_ok_and(|tasks| tasks == measure.tasks.len() + app.spawned_beside);
     let profile = if measure.pass {
         keep(about, &mut measure)
@@ -164,8 +164,8 @@ fn measure_and_replay(app: &App, about: &About) -> AppResult {
     }
 }
 
-/// Returns the profile as bytes, and puts it on the disk, if there is one. Where either
-/// fails, so does the phase.
+/// Returns the profile as bytes, and puts it on the disk, if there is one. If either fails, so does
+/// the phase.
 fn keep(about: &About, measure: &mut Phase) -> Option<Vec<u8>> {
     let profile = match kept::measured(about) {
         Ok(profile) => profile,

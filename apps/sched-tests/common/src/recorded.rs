@@ -12,7 +12,7 @@ use crate::{
     run_phase::run_phase,
 };
 
-/// Runs `app` once and records it. Where that fails, so does the run.
+/// Runs `app` once and records it. If the recording fails, so does the run.
 pub fn run(app: &App) -> AppResult {
     platform::connect_recording();
     let about = kept::about(app.name);
@@ -20,7 +20,7 @@ pub fn run(app: &App) -> AppResult {
     let mut phase = run_phase(app, "run");
     let recorded = started.and_then(|()| syscall::measure_end());
     let encoded = match recorded {
-        // A recording of a part of the tasks is one of another program.
+        // A recording of some of the tasks only would be one of another program.
         Ok(tasks) if tasks != phase.tasks.len() => Err(format!(
             "expected {} tasks, found {tasks}",
             phase.tasks.len()

@@ -1,8 +1,8 @@
 //! Runs an application and prints what came out: the table for people, then the result lines.
 //!
-//! Under PBG the workload runs twice in one boot, once recorded and once replayed, or
-//! only replayed if a profile was kept; under any other policy it runs once. Only the main
-//! task prints, so no line is broken by another.
+//! Under PBG the workload runs twice in one boot, once recorded and once replayed. If a profile was
+//! kept, it is only replayed. Under any other policy it runs once. Only the main task prints, so no
+//! line is broken by another.
 
 use alloc::vec::Vec;
 
@@ -63,9 +63,10 @@ pub fn run_headed(app: &App) {
     platform::finish(result.phases.iter().all(|phase| phase.pass));
 }
 
-/// Runs a few tasks that only yield, so that all code between the spawn of a task and its
-/// end has run once. In real time the first time takes milliseconds longer, because QEMU translates
-/// code before it runs. That would show in a short phase. Where instructions are counted there is no difference.
+/// Runs a few tasks that only yield, so that all code between the spawn of a task and its end has
+/// run once. In real time the first time takes milliseconds longer, because QEMU translates code
+/// before it runs. That would show in a short phase. Where instructions are counted there is no
+/// difference.
 fn warm_up() {
     let tasks = |_| {
         let yields = |ctx: &TaskCtx| {
@@ -90,7 +91,7 @@ pub fn setting(app: &str) -> Setting<'_> {
     }
 }
 
-/// Prints for people what is about to run.
+/// Prints a heading for the user that says what is about to run.
 pub fn print_heading(setting: &Setting) {
     println!(
         "{} on {}, {} CPU{}, scheduler {}, {} time, SCALE={}\n",

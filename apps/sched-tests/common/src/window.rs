@@ -1,6 +1,6 @@
-//! CPU time on either side of a deadline; any unit of time, the same throughout.
+//! CPU time on either side of a deadline, in any unit of time that is the same throughout.
 
-/// How much of a stay on the CPU, from `entered` to `left`, lies after `deadline`.
+/// Returns the part of a stay on the CPU, from `entered` to `left`, that lies after `deadline`.
 #[cfg(any(target_os = "none", test))]
 #[inline]
 pub const fn time_after(deadline: u64, entered: u64, left: u64) -> u64 {
@@ -12,7 +12,7 @@ pub const fn time_after(deadline: u64, entered: u64, left: u64) -> u64 {
     left.saturating_sub(begin)
 }
 
-/// How much of `run`, the CPU time of a task between `first_run` and `finish`, lies
+/// Returns the part of `run`, the CPU time of a task between `first_run` and `finish`, that lies
 /// before `deadline` if it was spread evenly.
 #[cfg(any(not(target_os = "none"), test))]
 pub fn share_before(deadline: u64, first_run: u64, finish: u64, run: u64) -> u64 {

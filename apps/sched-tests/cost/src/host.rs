@@ -2,7 +2,7 @@
 
 use sched_tests_common::platform;
 
-/// Says how to run it on a guest, and fails.
+/// Prints how to run the program on a guest, and fails.
 pub fn main() {
     println!("cost measures a guest: make A=apps/sched-tests/cost FEATURES=sched_pbg run");
     platform::finish(false);

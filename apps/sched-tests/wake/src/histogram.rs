@@ -5,7 +5,7 @@ use alloc::{format, string::String, vec};
 /// The width of the longest bar.
 const WIDTH: usize = 30;
 
-/// Histograms side by side, with titles, from the first bin that has something to the last.
+/// Returns histograms side by side, with titles, from the first bin that is not 0 to the last.
 pub fn histogram(columns: &[(&str, &[u64])]) -> String {
     let bins = columns.iter().map(|(_, bins)| bins.len()).max();
     let first = columns

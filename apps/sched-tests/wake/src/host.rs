@@ -2,7 +2,7 @@
 
 use sched_tests_common::platform;
 
-/// Says how to run it on a guest, and fails.
+/// Prints how to run the program on a guest, and fails.
 pub fn main() {
     println!("wake measures a guest: make run A=wake SMP=2 FEATURES=sched_rr");
     platform::finish(false);

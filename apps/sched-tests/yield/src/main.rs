@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | task1 … task4 | 100,000 | 100 |
 //!
-//! The answer, `ns_per_yield`, is the makespan without the loops, over all yields.
-//! Under instruction-counted time a nanosecond is an instruction, and the price of
-//! a loop is known from [`work`]; elsewhere there is no answer.
+//! The answer, `ns_per_yield`, is the makespan without the loops, over all yields. Under
+//! instruction-counted time a nanosecond is an instruction, and the price of a loop is known from
+//! [`work`]. In real time there is no answer.
 //!
 //! The parameters are those of the PBG report. `SCALE=n` makes the yields n times
 //! fewer, and keeps the loop. The report's experiment on scheduling cost has four

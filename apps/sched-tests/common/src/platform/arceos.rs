@@ -21,17 +21,18 @@ use crate::{
 
 pub use crate::measured::{Figures, Unmetered};
 
-/// The policy's name in result lines.
+/// The name of the policy in result lines.
 pub const SCHED: &str = if cfg!(feature = "sched_pbg_coop") {
     "pbg-coop"
 } else {
     axsched::NAME
 };
 
-/// The unit of time.
+/// The unit of time: `icount`, an instruction, or `real`.
 pub const TIMING: &str = config::TIMING;
 
-/// Enough for a workload; the default of 256 KiB would limit the task count.
+/// The stack of a task. It is enough for a workload; the default of 256 KiB would limit the task
+/// count.
 const STACK_BYTES: usize = 64 * 1024;
 
 /// Returns the number of CPUs.
@@ -39,13 +40,13 @@ pub fn cpus() -> usize {
     axhal::cpu_num()
 }
 
-/// The rate of the CPU's counter, in Hz. Where one counts for wall time and one
-/// for events, as on aarch64, both have it.
+/// Returns the rate of the CPU's counter, in Hz. Where one counter serves for wall time and one for
+/// events, as on aarch64, both have it.
 pub fn counter_hz() -> u64 {
     axhal::time::nanos_to_ticks(axhal::time::NANOS_PER_SEC)
 }
 
-/// Nanoseconds since boot.
+/// Returns the nanoseconds since boot.
 pub fn now_ns() -> u64 {
     axhal::time::monotonic_time_nanos()
 }
@@ -55,7 +56,8 @@ pub const IS_BALANCED: bool = cfg!(feature = "balanced");
 
 /// Blocks the calling task for at least `duration`: ArceOS wakes it at a timer tick.
 ///
-/// In a loop, as `axtask` wakes a task that has changed its CPU meanwhile before its time.
+/// It sleeps in a loop, because `axtask` wakes a task too early if it has changed its CPU
+/// meanwhile.
 pub fn sleep(duration: Duration) {
     if !IS_BALANCED {
         return axtask::sleep(duration);
@@ -88,7 +90,7 @@ impl WaitQueue {
         Self(axtask::WaitQueue::new())
     }
 
-    /// Blocks the calling task until `condition` holds; not at all if it holds already.
+    /// Blocks the calling task until `condition` holds. Returns at once if it holds already.
     pub fn wait_until(&self, mut condition: impl FnMut() -> bool) {
         if TIMING == "icount" {
             self.0.wait_until(condition);
@@ -110,16 +112,15 @@ impl WaitQueue {
 
 /// Keeps tasks from starting until all of them are submitted.
 ///
-/// On one CPU it is enough that the submitter is not preempted, and the workload
-/// pays nothing. On several the tasks wait in a queue and their account starts
-/// when they are let through.
+/// On one CPU it is enough that the submitter is not preempted, and the workload pays nothing. On
+/// several CPUs the tasks wait in a queue, and their account starts when they are let through.
 pub struct Gate {
     open: AtomicBool,
     waiting: WaitQueue,
 }
 
 impl Gate {
-    /// A gate, shut if there is more than one CPU.
+    /// Makes a gate, which is closed if there is more than one CPU.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             open: AtomicBool::new(cpus() == 1),
@@ -127,14 +128,15 @@ impl Gate {
         })
     }
 
-    /// A gate at which no task waits yet.
+    /// Makes a gate at which no task has to wait.
     pub fn opened() -> Arc<Self> {
         let gate = Self::new();
         gate.open.store(true, Release);
         gate
     }
 
-    /// Runs `submit_all`; no task that it spawns behind this gate starts before it is done.
+    /// Submits tasks by `submit_all`. None that it spawns behind this gate starts before it
+    /// returns.
     pub fn submit<R>(&self, submit_all: impl FnOnce() -> R) -> R {
         let guard = NoPreempt::new();
         let submitted = submit_all();
@@ -164,7 +166,7 @@ impl Gate {
 /// enqueued main.
 struct Latch {
     missing: AtomicUsize,
-    /// When the last task that has come was done, in ticks.
+    /// The time at which the last task that has come was done, in ticks.
     latest: AtomicU64,
     is_open: AtomicBool,
     opened: WaitQueue,
@@ -206,13 +208,13 @@ impl Latch {
     }
 }
 
-/// Spawns a metered task behind `gate`; it is a set of its own.
+/// Spawns a metered task behind `gate`, in a set of its own.
 pub fn spawn(name: &str, gate: &Arc<Gate>, body: impl FnOnce() + Send + 'static) -> Handle {
     spawn_in(&TaskSet::new(1, now_ns(), None), name, gate, body)
 }
 
-/// Spawns a task without a meter into the queue of the CPU that calls. It may run on any from then
-/// on.
+/// Spawns a task without a meter into the queue of the calling CPU. From then on it may run on any
+/// CPU.
 pub fn spawn_beside(name: &str, body: impl FnOnce() + Send + 'static) {
     let task = TaskInner::new(body, name.into(), STACK_BYTES);
     let (anywhere, _here_until_it_is_spawned) = (task.cpumask(), NoPreempt::new());
@@ -220,17 +222,17 @@ pub fn spawn_beside(name: &str, body: impl FnOnce() + Send + 'static) {
     axtask::spawn_task(task).set_cpumask(anywhere);
 }
 
-/// Runs this without being preempted.
+/// Calls `run` with preemption off.
 pub fn without_preemption<R>(run: impl FnOnce() -> R) -> R {
     let _guard = NoPreempt::new();
     run()
 }
 
-/// The tasks of a phase, as a set: when it started, and when the work of all is done.
+/// The tasks of a phase: when it started, its deadline, and when the work of all is done.
 pub struct TaskSet {
     start_ns: u64,
     deadline_ns: Option<u64>,
-    /// Counts down when a task's work is done.
+    /// The latch that counts down when a task's work is done.
     done: Arc<Latch>,
 }
 
@@ -245,17 +247,18 @@ impl TaskSet {
         }
     }
 
-    /// When the phase started, since boot.
+    /// Returns the start of the phase, since boot.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// Until when a task's CPU time counts for the window, since boot, if there is one.
+    /// Returns the time until which a task's CPU time counts for the window, since boot, if there
+    /// is one.
     pub fn deadline_ns(&self) -> Option<u64> {
         self.deadline_ns
     }
 
-    /// Has main wait until the work of all is done.
+    /// Makes main wait until the work of all is done.
     pub fn wait_for_all(&self) {
         ledger::main_waits(|| self.done.wait());
     }
@@ -292,7 +295,7 @@ pub fn spawn_in(
     }
 }
 
-/// A task to be joined. Does not keep the task, so that gc can reclaim it.
+/// A task that can be joined. It does not keep the task, so that gc can reclaim it.
 pub struct Handle {
     watch: Watch,
     done: Arc<Latch>,
@@ -311,13 +314,13 @@ impl Handle {
         self.watch.figures()
     }
 
-    /// Keeps the task, as axtask's own join handles do. `None` once gc has reclaimed it.
+    /// Holds the task, as axtask's own join handles do. Returns `None` once gc has reclaimed it.
     pub fn hold(&self) -> Option<Held> {
         self.watch.task.upgrade().map(Held)
     }
 }
 
-/// Keeps a task: while anybody does after its end, gc looks for it again and again.
+/// A hold on a task. While one exists after the task's end, gc looks for the task again and again.
 pub struct Held(#[expect(dead_code, reason = "its drop is what matters")] AxTaskRef);
 
 /// A view of a task that does not hinder gc.
@@ -328,7 +331,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The task's state, or `None` once gc has reclaimed it.
+    /// Returns the task's state, or `None` once gc has reclaimed it.
     pub fn state(&self) -> Option<TaskState> {
         self.task.upgrade().map(|task| task.state())
     }
@@ -338,7 +341,7 @@ impl Watch {
         self.task.strong_count() == 0
     }
 
-    /// The figures so far.
+    /// Returns the figures so far.
     pub fn figures(&self) -> Figures {
         self.meter.figures()
     }
@@ -346,12 +349,11 @@ impl Watch {
 
 // --- The time of a phase -------------------------------------------------------
 
-/// When the last two timer ticks came, in ticks of the hardware counter. Used on one CPU
-/// only.
+/// The times of the last two timer ticks, in ticks of the hardware counter. Used on one CPU only.
 static LAST_TICKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Has the instrument see each timer tick of this CPU. Called by main, and by each task
-/// as it begins: there is no other way onto the further CPUs.
+/// Makes the instrument see each timer tick of this CPU. Called by main, and by each task as it
+/// begins, because there is no other way onto the further CPUs.
 fn watch_ticks() {
     static WATCHED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
     let _guard = NoPreempt::new();
@@ -366,12 +368,12 @@ fn watch_ticks() {
     }
 }
 
-/// Has each timer tick of this CPU look whether the calling task is blocked. For traced
-/// runs: nothing takes it off the ticks again.
+/// Makes each timer tick of this CPU check whether the calling task is blocked. This is for traced
+/// runs only, because the check is never taken off the ticks again.
 fn watch_state(meter: Arc<Meter>) {
     let task = Arc::downgrade(&axtask::current().clone());
     axtask::register_timer_callback(move |_| {
-        // Asked only of a task that left its CPU blocked, which its waker keeps.
+        // This is called only for a task that left its CPU blocked, which its waker keeps.
         meter.ticked(|| {
             let task = task.upgrade();
             task.is_some_and(|task| task.state() == TaskState::Blocked)
@@ -379,12 +381,12 @@ fn watch_state(meter: Arc<Meter>) {
     });
 }
 
-/// Waits until the timer tick has the phase that the image was told ([`tick_phase`]), and
-/// returns that. So a phase of the workload does not depend on how long the boot took. Waits
-/// for nothing and returns `None` where time is real: there the host comes in between anyway.
+/// Waits until the timer tick has the phase that the image was told ([`tick_phase`]), and returns
+/// that. So a phase of the workload does not depend on how long the boot took. Returns `None` at
+/// once where time is real, because the host comes in between anyway.
 ///
-/// Main sleeps until a tick, spins until the next one, and waits for the phase from there: so
-/// the start is the same, whatever the policy did with main before.
+/// Main sleeps until a tick, spins until the next one, and waits for the phase from there. So the
+/// start is the same, whatever the policy did with main before.
 ///
 /// [`tick_phase`]: crate::config::tick_phase
 #[allow(
@@ -411,8 +413,8 @@ pub fn await_tick_phase() -> Option<u64> {
     Some(phase)
 }
 
-/// Begins the account of all CPU time, and returns when that was, since boot. It ends when
-/// the work of the last task of the phase is done.
+/// Begins the account of all CPU time. Returns when that was, since boot. The account ends when the
+/// work of the last task of the phase is done.
 pub fn open_account() -> u64 {
     axhal::time::ticks_to_nanos(ledger::open())
 }
@@ -422,15 +424,15 @@ pub fn unmetered() -> Option<Unmetered> {
     Some(ledger::closed())
 }
 
-/// The log of each CPU, if this image keeps any. Called when all tasks are reclaimed.
+/// Returns the log of each CPU, if this image keeps any. Called when all tasks are reclaimed.
 pub fn events() -> events::Logs {
     events::logs(counter_hz())
 }
 
-/// Has several CPUs share the work, if this image is built for that.
+/// Lets several CPUs share the work, if this image is built for that.
 ///
 /// # Panics
-/// If other code has connected to IPIs before.
+/// Panics if other code has connected to IPIs before.
 pub fn connect_cpus() {
     #[cfg(feature = "balanced")]
     axsched_arceos::connect().expect("no other code has connected to IPIs");
@@ -439,8 +441,8 @@ pub fn connect_cpus() {
 /// Tells the recorder which task runs on which CPU, if the image has a recorder.
 pub fn connect_recording() {
     #[cfg(feature = "recorded")]
-    // SAFETY: it is the running task, which lives while it runs. A migration helper or idle is made
-    // by `axtask` in the same way.
+    // SAFETY: the pointer is to the running task, which lives while it runs. `axtask` makes a
+    // migration helper or idle in the same way.
     unsafe {
         axsched_ext::recorded::RECORDING.connect(|| {
             let task = axtask::current();
@@ -449,5 +451,5 @@ pub fn connect_recording() {
     }
 }
 
-/// Ends the application. The verdict is in the result lines; a guest has no exit status.
+/// Ends the application. The verdict is in the result lines, because a guest has no exit status.
 pub fn finish(_pass: bool) {}

@@ -37,7 +37,7 @@ fn task_line(setting: &Setting, phase: &Phase, task: &TaskResult) -> TaskLine {
     }
 }
 
-/// A line for each task of a phase that was traced.
+/// Returns a line for each task of a phase that was traced.
 pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = TraceLine> {
     phase.tasks.iter().filter_map(move |task| {
         let timeline = task.timeline.as_ref()?;
@@ -51,7 +51,8 @@ pub fn trace_lines(setting: &Setting, phase: &Phase) -> impl Iterator<Item = Tra
     })
 }
 
-/// The lines with the events of a phase, if they were kept, which are given away.
+/// Prints the lines with the events of a phase, if they were kept. The phase has no events
+/// afterwards.
 pub fn event_lines(setting: &Setting, phase: &mut Phase, mut print: impl FnMut(EventsLine)) {
     for mut log in mem::take(&mut phase.events).take() {
         log.head.context = context(setting, phase.name);

@@ -45,7 +45,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// The length of the window, if the question is about one.
+    /// Returns the length of the window, if the question is about one.
     pub fn window_ns(self) -> Option<u64> {
         match self {
             Self::Shares { window_ns } => Some(window_ns),
@@ -65,7 +65,7 @@ pub struct Phase {
     pub context_switches: u64,
     /// The question of the application.
     pub question: Question,
-    /// At which phase of the timer tick the workload started, in thousandths of the tick's
+    /// The phase of the timer tick at which the workload started, in thousandths of the tick's
     /// period, if that was chosen.
     pub tick_phase: Option<u64>,
     /// Where the CPU time went, if it is known.
@@ -79,7 +79,7 @@ pub struct Phase {
 }
 
 impl Default for Phase {
-    /// A phase without tasks, figures and a verdict.
+    /// Makes a phase without tasks, figures and a verdict.
     fn default() -> Self {
         Self {
             name: "run",
@@ -115,13 +115,13 @@ impl Phase {
             .unwrap_or(0)
     }
 
-    /// From the start of the phase, when the first task is about to be submitted, to the last
-    /// end: the time that the [account](Self::account) is of.
+    /// Returns the time from the start of the phase to the last end, which is the time of the
+    /// [account](Self::account). The phase starts when the first task is about to be submitted.
     pub fn makespan_ns(&self) -> u64 {
         self.tasks.iter().map(|t| t.finish_ns).max().unwrap_or(0)
     }
 
-    /// The average turnaround of these tasks on `cpus` CPUs by [`srpt_average_ns`].
+    /// Returns the average turnaround of these tasks on `cpus` CPUs by [`srpt_average_ns`].
     pub fn srpt_bound_ns(&self, cpus: usize) -> u64 {
         let jobs: Vec<_> = self.tasks.iter().map(|t| (t.submit_ns, t.run_ns)).collect();
         srpt_average_ns(&jobs, cpus)
@@ -138,8 +138,8 @@ impl Phase {
     /// Returns the makespan without the loops, for each yield, to three decimals. It includes the
     /// yield, its context switch, the call around the loop, and a share of all else, such as ticks.
     ///
-    /// `None` unless that is the question. `None` in real time as well, since a loop has a known price
-    /// in instructions only, and on several CPUs, whose times overlap.
+    /// Returns `None` unless that is the question. Also returns `None` in real time, because a loop
+    /// has a known price in instructions only, and on several CPUs, because their times overlap.
     pub fn ns_per_yield(&self, setting: &Setting) -> Option<f64> {
         let Question::YieldCost { rounds } = self.question else {
             return None;
@@ -160,25 +160,26 @@ impl Phase {
 pub struct TaskResult {
     /// The task's name.
     pub name: String,
-    /// When the task was about to be spawned, or for a late arrival when that was due.
+    /// The time at which the task was about to be spawned. For a late arrival, the time at which it
+    /// was due.
     pub submit_ns: u64,
-    /// When it first got a CPU.
+    /// The time at which it first got a CPU.
     pub first_run_ns: u64,
-    /// When its work was done.
+    /// The time at which its work was done.
     pub finish_ns: u64,
-    /// How long it was on a CPU until then.
+    /// The time for which it was on a CPU until then.
     pub run_ns: u64,
-    /// How much of that lies in the window, where there is one.
+    /// The part of that time in the window, if there is one.
     pub run_in_window_ns: Option<u64>,
-    /// How often it got a CPU from another task until then.
+    /// The number of times that it got a CPU from another task until then.
     pub dispatches: u64,
-    /// How often it yielded.
+    /// The number of its yields.
     pub yields: u64,
-    /// How many groups of work it finished, if that was left to the task.
+    /// The number of groups of work that it finished, if that was left to the task.
     pub groups: Option<u64>,
     /// True if its computation came out right and its figures can be true.
     pub ok: bool,
-    /// When it was on a CPU, if that was traced.
+    /// The times on a CPU and the blocked times, if they were traced.
     pub timeline: Option<Timeline>,
 }
 

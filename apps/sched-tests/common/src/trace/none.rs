@@ -2,7 +2,7 @@
 
 use super::Timeline;
 
-/// Takes no room in a meter.
+/// A recorder that takes no room in a meter.
 #[derive(Default)]
 pub(crate) struct NoTrace;
 

@@ -1,5 +1,5 @@
-//! A coroutine whose awaits are all ready at once keeps neither a more urgent one of its worker nor its own
-//! timeout waiting.
+//! A coroutine whose awaits are all ready at once keeps no other waiting: neither a more urgent one
+//! of its worker nor its own timeout.
 //!
 //! | coroutine | priority | what it does |
 //! |---|--:|---|
@@ -18,7 +18,7 @@ use super::verdict;
 
 const BUSY: Duration = Duration::from_millis(300);
 const LIMIT: Duration = Duration::from_millis(100);
-/// The time that the locks of a budget take at most, in ns.
+/// The most time that the locks of a budget take, in ns.
 const SLACK_NANOS: u64 = 1_000_000;
 const MIN_TURNS: u64 = BUSY.as_nanos() as u64 / (2 * GRANULE_NANOS + SLACK_NANOS);
 const MAX_LATE_NANOS: u64 = GRANULE_NANOS + SLACK_NANOS;
@@ -41,7 +41,7 @@ pub fn run() {
     verdict(turns >= MIN_TURNS && late_nanos <= MAX_LATE_NANOS);
 }
 
-/// Locks for so long.
+/// Takes and releases the mutex again and again for `time`.
 async fn locks(time: Duration) {
     let end = now() + time.as_nanos() as u64;
     while now() < end {
@@ -49,7 +49,8 @@ async fn locks(time: Duration) {
     }
 }
 
-/// The turns of the urgent one meanwhile, and how late the timeout was.
+/// Runs the busy coroutine. Returns the turns of the urgent one in the first part, and how late the
+/// timeout was.
 async fn busy() -> (u64, u64) {
     locks(BUSY).await;
     IS_OVER.store(true, Relaxed);
