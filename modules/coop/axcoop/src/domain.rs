@@ -42,7 +42,7 @@ pub struct Domain {
     pub(crate) inbox: Inbox,
     /// Workers that are parked or about to park (bit mask): WAIT in [`worker`](crate::run::worker).
     pub(crate) sleepers: AtomicU32,
-    /// Changes with every change of the workers requested.
+    /// Counts the changes of the workers that are requested and that serve.
     pub(crate) epoch: AtomicU32,
     /// The queue token.
     pub(crate) queue_lock: QueueLock,
@@ -50,24 +50,25 @@ pub struct Domain {
     /// and only it reads the second.
     pub(crate) alone: AtomicUsize,
     pub(crate) alone_worker: AtomicPtr<WorkerState>,
-    /// Owned by the holder of the token.
+    /// The ready queues. They belong to the holder of the token.
     pub(crate) ready: UnsafeCell<Ready>,
-    /// Owned by the worker that keeps the token. Without one it is empty.
+    /// The spare blocks of the worker that keeps the token. Without such a worker it is empty.
     pub(crate) free_list: UnsafeCell<FreeList>,
     /// The number of coroutines that have not ended.
     coroutines: Counter,
     pub(crate) directory: Directory,
     pub(crate) registry: Lock<Registry>,
-    /// The system's clock has ticked, and so will tick again: KEEP in [`free_list`](crate::task::free_list).
+    /// True once the system's clock has ticked, which means that it will tick again: KEEP in
+    /// [`free_list`](crate::task::free_list).
     has_ticks: Flag,
-    /// The registry may keep memory, which the next tick has to look at.
+    /// True if the registry may keep memory that the next tick has to free.
     keeps: Flag,
-    /// The sleeping wakers.
+    /// The timers of the domain's sleeping coroutines.
     pub(crate) timers: Timers,
     pub(crate) workers: [WorkerState; MAX_WORKERS],
 }
 
-// SAFETY: `ready` and `free_list` belong to the holder of the token; all else is atomic or locked.
+// SAFETY: `ready` and `free_list` belong to the holder of the token. All else is atomic or locked.
 unsafe impl Sync for Domain {}
 
 /// The open domains, by their numbers.
@@ -320,7 +321,7 @@ impl Domain {
         }
     }
 
-    /// KEEP in [`free_list`](crate::task::free_list): frees what the registry has kept since the last tick.
+    /// Frees what the registry has kept since the last tick (KEEP in [`free_list`](crate::task::free_list)).
     #[cold]
     fn trim_at_tick(&self) {
         // Before the lock is taken: a block kept under the lock sets the flag there, and one kept later sets it
@@ -331,8 +332,8 @@ impl Domain {
         });
     }
 
-    /// KEEP in [`free_list`](crate::task::free_list): returns true if kept blocks may stay until the next tick, which
-    /// is told of them. If not, the caller frees them. Called with the lock of the registry.
+    /// Returns true if kept blocks may stay until the next tick, which is told of them (KEEP in
+    /// [`free_list`](crate::task::free_list)). If not, the caller frees them. Called with the lock of the registry.
     #[must_use]
     pub(crate) fn defer_to_tick(&self) -> bool {
         let has_ticks = self.has_ticks.load(Ordering::Relaxed);
@@ -342,7 +343,7 @@ impl Domain {
         has_ticks
     }
 
-    /// Makes the domain look at its timers (CLOCK in [`budget`](crate::run::budget)).
+    /// Wakes the coroutines whose timers are due (CLOCK in [`budget`](crate::run::budget)).
     pub(crate) fn check_clock(&self) {
         self.timers.check_clock(self.platform);
     }
@@ -405,7 +406,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Makes all workers look whether and how they serve. Called under the lock of the registry.
+    /// Makes all workers check whether and how they serve. Called with the lock of the registry.
     pub(crate) fn notify_workers(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.inbox.note(Notes::SHARED);
@@ -447,8 +448,8 @@ impl Domain {
         }
     }
 
-    /// Rule 4 of [`worker`](crate::run::worker): returns the right to change the queues and the spare blocks, if the
-    /// caller is the worker that keeps the token, outside an interrupt.
+    /// Returns the right to change the queues and the spare blocks, if the caller is the worker that keeps the token,
+    /// outside an interrupt (rule 4 of [`worker`](crate::run::worker)).
     #[inline]
     pub(crate) fn local_queue(&'static self) -> Option<LocalQueue> {
         let alone = self.alone.load(Ordering::Relaxed);
@@ -467,8 +468,8 @@ impl Domain {
         self.unpark_one();
     }
 
-    /// Unparks one worker, if any is parked: that of the lowest number, because those that shall leave have the
-    /// highest ones. So none of these is unparked in place of one that stays.
+    /// Unparks the parked worker with the lowest number, if any is parked. Workers that must leave have the highest
+    /// numbers, so none of them is unparked in place of one that stays.
     #[inline]
     pub(crate) fn unpark_one(&'static self) {
         let sleepers = self.sleepers.load(Ordering::Relaxed);
@@ -564,7 +565,7 @@ impl Domain {
         self.inbox.note(Notes::MOVES);
         self.mark_ready(level);
         self.wakes(header);
-        // The wake of one that has ended meanwhile does nothing, and it is listed all the same.
+        // A coroutine that has ended meanwhile is still listed, and its wake does nothing.
         if header.has_ended() {
             self.unpark_one();
         }
@@ -624,14 +625,14 @@ impl LocalQueue {
     #[inline]
     pub(crate) fn enqueue(self, header: &Header, level: usize) {
         if self.may_queue_at_once(level) {
-            // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
+            // SAFETY: the caller must queue it (QUEUE), and it lives because it has not ended.
             (self.queue()).enqueue_at(unsafe { &*ptr::from_ref(header) }, level);
         } else {
             self.0.enqueue_remote(header, level);
         }
     }
 
-    /// Rule 4 of [`worker`](crate::run::worker): returns true if a coroutine of this level may be queued at once.
+    /// Returns true if a coroutine of this level may be queued at once (rule 4 of [`worker`](crate::run::worker)).
     #[inline]
     fn may_queue_at_once(self, level: usize) -> bool {
         // SAFETY: the worker calls, and has stored its address.
@@ -651,7 +652,7 @@ impl LocalQueue {
         match slot.next_generation() {
             Some(generation) => Some(Spare::new(header, generation)),
             None => {
-                // SAFETY: a spare one.
+                // SAFETY: a spare block has no references.
                 unsafe { self.0.return_block_locked(header) };
                 None
             }
@@ -697,8 +698,8 @@ const fn higher_priority_self(id: DomainId) -> [Bits; PRIORITIES + 1] {
     of
 }
 
-/// Panics in a coroutine: for a function `this` that blocks the calling thread. A coroutine would block its worker,
-/// and awaits `that` instead.
+/// Panics in a coroutine. A function `this` that blocks the calling thread calls it first: in a coroutine it would
+/// block the worker, and the coroutine has to await `that` instead.
 ///
 /// # Panics
 /// In a coroutine.

@@ -75,9 +75,9 @@ pub enum DomainError {
     NotOpen(DomainId),
     /// A coroutine, a handle or a waker of one, a timer or a worker is left.
     InUse {
-        /// The coroutines and what is left of them.
+        /// The number of coroutines that have a block, or of timers if that is larger.
         coroutines: usize,
-        /// The workers.
+        /// The number of workers that have not left.
         workers: usize,
     },
 }

@@ -19,7 +19,7 @@ pub struct Host {
     parking: [[Parking; MAX_WORKERS]; DOMAINS],
 }
 
-/// The host; see [`Host`].
+/// The only value of [`Host`].
 pub static HOST: Host = Host {
     parking: [const { [const { Parking::new() }; MAX_WORKERS] }; DOMAINS],
 };
@@ -28,9 +28,9 @@ std::thread_local! {
     static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
 }
 
-/// Where a worker parks.
+/// The parking place of one worker.
 struct Parking {
-    /// The worker has been unparked.
+    /// True if the worker has been unparked since its last park.
     may_go: Mutex<bool>,
     goes: Condvar,
 }
@@ -63,7 +63,7 @@ impl Wake for Blocked {
     }
 }
 
-// SAFETY: `HERE` is the thread's own; nothing interrupts a host thread and then calls the executor.
+// SAFETY: `HERE` is thread-local. Nothing interrupts a host thread and then calls the executor.
 unsafe impl Platform for Host {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         let name = format!("axcoop {}.{number}", domain.index());

@@ -1,6 +1,6 @@
-//! Calls that threads make on a domain at the same time, in every order and with every value that the memory orders
-//! allow. [loom] explores them up to a number of preemptions of a thread by another. After a lost wake a worker waits
-//! for ever, which loom reports as a deadlock.
+//! Explores calls that threads make on a domain at the same time. The model checker [loom] runs them in every order,
+//! and with every value that the memory orders allow, up to a number of preemptions of a thread by another. After a
+//! lost wake a worker waits for ever, which loom reports as a deadlock.
 //!
 //! The code is that of every build; with `--cfg loom` its atomics are loom's. A coroutine takes its domain's workers
 //! away when it ends, so that a thread that serves ends, too.

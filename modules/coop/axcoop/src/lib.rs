@@ -34,13 +34,13 @@
 //! | `block`, `lent` | its memory: head, future, output, priority |
 //! | `table`, `free_list`, `registry` | the coroutines of a domain, and their names: [`CoroutineId`] |
 //! | `waker`, `named` | references to coroutines by a waker or a name |
-//! | `spawn` | its begin |
+//! | `spawn` | spawning one |
 //! | **`run`** | **running coroutines** |
 //! | `inbox`, `ready` | woken coroutines that are not queued yet; the ready queues |
 //! | `worker`, `worker_state` | the loop of a worker, and its state |
 //! | `queue` | the queue token, with the calls that need it as methods |
 //! | `run_until` | a thread that is its domain's worker while it waits |
-//! | `budget`, `yielding` | the number of awaits of one poll that can be ready; [`yield_now`] |
+//! | `budget`, `yielding` | the limit of awaits that are ready in one poll; [`yield_now`] |
 //! | `platform` | the interface to the system: [`Platform`], [`PollHook`] |
 //! | **`time`** | **waiting for a time** |
 //! | `wheel`, `timers` | the timers, and which worker looks at the clock |

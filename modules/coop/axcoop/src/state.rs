@@ -38,14 +38,14 @@ use crate::atomics::{AtomicU32, Ordering};
 
 /// A wake has come since the last poll began, or the coroutine has never been polled.
 const WOKEN: u32 = 1;
-/// A worker polls it.
+/// A worker polls the coroutine.
 const RUNNING: u32 = 2;
-/// It shall be cancelled.
+/// A cancel has been requested (rule 9).
 const CANCEL: u32 = 4;
-/// It has ended. Includes [`RUNNING`], so that no wake queues it (rule 8).
+/// The coroutine has ended. Includes [`RUNNING`], so that no wake queues it (rule 8).
 const DONE: u32 = 8 | RUNNING;
 
-/// The state. Idle is 0, queued 1, running 2, running and woken 3.
+/// The state of a coroutine: idle is 0, queued 1, running 2, running and woken 3.
 pub(crate) struct State(AtomicU32);
 
 /// The step that the caller of a wake must take.

@@ -1,5 +1,5 @@
-//! The inbox, for all that comes to a domain from outside: a stack of woken coroutines in one word, with a few notes. A
-//! worker sees by one load whether there is anything.
+//! The inbox, through which wakes and notes reach a domain from outside. It is a stack of woken coroutines with a few
+//! notes, in one word. One load tells a worker whether there is anything.
 //!
 //! Pushing needs no lock, also in an interrupt. A worker takes the whole stack at once, so a coroutine that is taken
 //! off and put back cannot be mistaken for itself (no ABA).
@@ -14,11 +14,11 @@ use crate::task::block::Header;
 pub(crate) struct Notes(usize);
 
 impl Notes {
-    /// Priorities of coroutines have changed that may be queued: the list is in the registry.
+    /// The priorities of coroutines that may be queued have changed. The registry has the list.
     pub(crate) const MOVES: Self = Self(1);
     /// The domain is not served by one worker alone. The note stays.
     pub(crate) const SHARED: Self = Self(2);
-    /// The poll hook is wanted.
+    /// A call of the poll hook is requested.
     pub(crate) const CALL: Self = Self(4);
     const ALL: usize = 7;
 
@@ -30,7 +30,7 @@ impl Notes {
 /// The stack and the notes.
 pub(crate) struct Inbox(AtomicPtr<Header>);
 
-/// The coroutines that were in it, the first one first.
+/// The coroutines taken from an inbox, in order of arrival.
 pub(crate) struct Arrived {
     next: *const Header,
     pub(crate) notes: Notes,
@@ -122,13 +122,13 @@ impl Inbox {
 }
 
 impl Arrived {
-    /// Reverses the stack: the first that came is the first again.
+    /// Reverses the stack into the order of arrival.
     #[inline]
     fn of(word: *mut Header) -> Self {
         let notes = Notes(word.addr() & Notes::ALL);
         let mut rest = word.map_addr(|at| at & !Notes::ALL).cast_const();
         let mut next = ptr::null();
-        // SAFETY: QUEUE: they belong to the taker, and live while they have not ended.
+        // SAFETY: the links belong to the taker (QUEUE). The coroutines live while they have not ended.
         while let Some(header) = unsafe { rest.as_ref() } {
             rest = header.next.replace(next);
             next = header;

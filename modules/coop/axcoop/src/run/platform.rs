@@ -73,7 +73,7 @@ pub unsafe trait Platform: Sync {
     /// Blocks the calling thread, which is no worker, until the future is ready.
     fn block_on(&self, future: Pin<&mut dyn Future<Output = ()>>);
 
-    /// Allocates memory. Returns null if there is none, and must not panic.
+    /// Allocates memory of this layout. Returns null if there is none, and must not panic.
     fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the executor asks for no empty layout.
         unsafe { alloc::alloc::alloc(layout) }
@@ -103,7 +103,7 @@ impl core::error::Error for NoWorker {}
 
 /// A hook that a worker of the domain calls between polls, such as a poller of devices.
 pub trait PollHook: Sync {
-    /// Called by a worker between two polls, soon after
+    /// Does the work of the hook. A worker calls it between two polls, soon after
     /// [`Domain::request_poll_hook`](crate::Domain::request_poll_hook), and after each park.
     fn run(&self, domain: DomainId);
 

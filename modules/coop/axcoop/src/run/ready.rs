@@ -16,10 +16,10 @@ use axcoop_summary::PRIORITIES;
 
 use crate::task::block::{APART, Header};
 
-/// The levels.
+/// The ready queues of a domain, a ring for each level.
 pub(crate) struct Ready {
     heads: [Cell<*const Header>; PRIORITIES],
-    /// Rule 2.
+    /// The levels that are not empty (bit mask; rule 2).
     some: Cell<u8>,
     /// The number of coroutines of each level that were taken out and are running, and the levels for which it is not
     /// 0.
@@ -30,7 +30,7 @@ pub(crate) struct Ready {
 // SAFETY: rule 3 protects a shared value.
 unsafe impl Send for Ready {}
 
-/// The lowest bit of a byte: a table, as not every target has an instruction for it.
+/// The lowest set bit of each byte. It is a table because not every target has an instruction for it.
 static LOWEST: [u8; 256] = {
     let mut of = [PRIORITIES as u8; 256];
     let mut byte = 1;
@@ -87,7 +87,7 @@ impl Ready {
     #[inline]
     pub(crate) fn head(&self, level: usize) -> &'static Header {
         debug_assert!(self.some.get() >> level & 1 != 0);
-        // SAFETY: rule 2; queued coroutines have not ended, so they live.
+        // SAFETY: by rule 2 the level has a head. A queued coroutine has not ended, so it lives.
         unsafe { &*self.heads[level % PRIORITIES].get() }
     }
 

@@ -7,19 +7,19 @@
 //! 3. After 256 polls it yields in any case. While there are timers, it looks at the clock after each 32 polls
 //!    ([`timers`](crate::time::timers)).
 //! 4. A worker that is alone keeps the queue token ([`queue`](crate::run::queue)), and leaves a coroutine in its level
-//!    during the poll. With several, each takes the first one out with the token, and puts it back when it takes out
-//!    the next. So the first free worker serves the next coroutine of rule 1, and a more urgent one begins at the end
-//!    of the first poll. In a poll, a worker that is alone queues a coroutine that it wakes at once. Three kinds go
-//!    by the inbox, at which it looks: those woken in an interrupt, those woken while the inbox is not empty, and
-//!    those more urgent than the running one.
+//!    during the poll. If there are several workers, each takes the token to move the first coroutine out of its level,
+//!    and puts it back when it takes out the next one. So the first free worker polls the next coroutine of rule 1, and
+//!    a more urgent one begins at the end of the first poll. A worker that is alone queues a coroutine at once if a
+//!    poll wakes it. Three kinds go through the inbox instead: coroutines woken in an interrupt, coroutines woken while
+//!    the inbox is not empty, and coroutines more urgent than the running one.
 //! 5. WAIT: a worker without work sets its bit in `sleepers`, looks once more, then parks. A waker first queues its
 //!    coroutine, then looks at the bits, and unparks one worker at most. Both look by read-modify-writes of the same
-//!    word, so one of them sees the other. A worker that leaves ready coroutines behind unparks another. So no
-//!    coroutine waits beside a parked worker longer than that takes; when a second worker has just been requested,
-//!    until the first poll of the first has ended.
+//!    word, so one of them sees the other. A worker that leaves ready coroutines behind unparks another. So a coroutine
+//!    waits beside a parked worker only while that is unparked. There is one exception: a worker that has just been
+//!    added serves once the current poll of the only worker has ended.
 //! 6. A priority stays marked in the summary while its last coroutine runs, because the worker is as urgent as that.
-//!    Stale marks are cleared when a level becomes empty, before parking, and after 256 polls. Then the worker looks
-//!    once more (LOOK AGAIN in [`axcoop_summary`]).
+//!    Stale marks are cleared when a level becomes empty, before parking, and after 256 polls. Then the worker looks at
+//!    the inbox once more (LOOK AGAIN in [`axcoop_summary`]).
 
 use core::ptr;
 use core::task::Waker;
@@ -46,10 +46,10 @@ const QUIET: u32 = 16;
 /// time with interrupts off.
 const BATCH: usize = 32;
 
-/// How a worker serves now.
+/// The mode in which a worker serves.
 enum Mode {
     Alone(KeptQueue),
-    /// Beside others, until [`Domain::epoch`] differs from this.
+    /// The worker serves beside others, until [`Domain::epoch`] differs from this.
     Shared(u32),
     Leaves,
 }
@@ -57,11 +57,11 @@ enum Mode {
 /// The counters of rules 2 and 3.
 #[derive(Clone, Copy)]
 struct Polls {
-    /// The polls until it looks at the clock, or yields.
+    /// The polls until the worker looks at the clock, or yields.
     left: u32,
-    /// The polls after those until it yields.
+    /// The polls after `left` until the worker yields.
     more: u32,
-    /// The bits of other domains to which it yields, by the level that would run next.
+    /// The bits of other domains to which the worker yields, by the level that would run next.
     heeds: &'static [Bits; PRIORITIES],
 }
 
@@ -106,20 +106,20 @@ pub fn serve(domain: DomainId, number: usize) {
     Server::new(domain, number).serve();
 }
 
-/// A worker that returns to park: for a system whose tasks wait by returning, as `poll` does. [`serve`](fn@serve) is
-/// this and [`Platform::park`](crate::Platform::park).
+/// A worker that returns when it must park. It is for a system whose tasks wait by returning, as a future's `poll`
+/// does. [`serve`](fn@serve) calls it and [`Platform::park`](crate::Platform::park) in a loop.
 ///
-/// Only the task that has made it uses it, and [runs](Self::run) it until it leaves. That task neither spawns nor
-/// wakes a coroutine of the domain between two runs: its worker would queue the coroutine without unparking another.
-/// If it is dropped earlier, the domain has a worker that does nothing.
+/// Only the task that has made the server uses it, and [runs](Self::run) it until it leaves. Between two runs that task
+/// neither spawns nor wakes a coroutine of the domain: it would queue the coroutine as its worker, without unparking
+/// another. If the server is dropped before it leaves, the domain has a worker that does nothing.
 #[must_use = "a worker that does not run serves nobody"]
 pub struct Server {
     domain: &'static Domain,
     number: usize,
     polls: Polls,
-    /// The token, if it keeps it.
+    /// The queue token, if this worker keeps it.
     kept: Option<KeptQueue>,
-    /// It is parked, and does this when it goes on.
+    /// The park that the next run ends, if the worker is parked.
     waits: Option<Waits>,
 }
 
@@ -130,7 +130,7 @@ pub enum Served {
     /// There is nothing to do. It must be run again after an [unpark](crate::Platform::unpark) since the last run, or
     /// at this time in [`Platform::now`](crate::Platform::now)'s nanoseconds. It may be run earlier.
     Waits {
-        /// None if there is no time.
+        /// The time, or `None` to park until an unpark.
         until: Option<u64>,
     },
     /// It is no worker any more, and must not be run again.
@@ -147,7 +147,7 @@ impl Server {
     /// Makes the calling task a worker.
     ///
     /// # Panics
-    /// As [`serve`](fn@serve).
+    /// Under the same conditions as [`serve`](fn@serve).
     pub fn new(domain: DomainId, number: usize) -> Self {
         match domain::maybe_open(domain.index()) {
             Some(domain) => Self::of(domain, number),
@@ -303,14 +303,15 @@ impl Domain {
         self.platform.yield_now();
     }
 
-    /// Rule 2: returns true if a yield had no effect, because another domain still has more urgent work than all that
-    /// is here now. There may be more urgent work here than before: other tasks of this domain have run.
+    /// Returns true if a yield had no effect (rule 2): another domain still has more urgent work than all that is here
+    /// now. There may be more urgent work here than before: other tasks of this domain have run.
     fn is_less_urgent(&self) -> bool {
         let here = self.summary.of(self.id);
         here.is_some_and(|here| self.summary.any(self.higher_priority_others[here.index()]))
     }
 
-    /// Returns how to park, after it has set its bit and has looked, at the clock, too.
+    /// Returns the limits of a park. The worker has set its bit in `sleepers`, and has looked once more, also at the
+    /// clock.
     fn park_limits(&'static self) -> Waits {
         let poll_hook = self.registry.with(self.platform, |registry| {
             if !self.defer_to_tick() {
@@ -326,11 +327,11 @@ impl Domain {
         Waits { until, poll_hook }
     }
 
-    /// Goes on after a park.
+    /// Takes the steps that follow a park.
     fn resume_after_park(&'static self, number: usize, waits: Waits) {
         self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
         self.timers.check_clock(self.platform);
-        // It may be another one by now, or none.
+        // The hook may be another one by now, or none.
         if waits.poll_hook.is_some() {
             self.run_poll_hook();
         }
@@ -370,14 +371,14 @@ impl Domain {
     fn finish(&self, header: &'static Header, without: Option<Ended>) -> Option<Waker> {
         self.dec_live();
         header.state().finish();
-        // SAFETY: WORKER, and its future is dropped, one way or the other.
+        // SAFETY: this worker has begun the last poll (WORKER), and the future is dropped by now.
         let joiner = unsafe { header.ended(without) };
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
         joiner
     }
 
-    /// Serves beside others. Returns how to park, or none if it must ask again how to serve.
+    /// Serves beside other workers. Returns how to park, or none once the epoch has changed.
     fn run_shared(
         &'static self,
         number: usize,
@@ -385,9 +386,9 @@ impl Domain {
         polls: &mut Polls,
         epoch: u32,
     ) -> Option<Waits> {
-        // The level that it has polled last, and the coroutine if it must be queued again.
+        // The level of the last poll, and its coroutine if that must be queued again.
         let mut polled: Option<(usize, Option<&'static Header>)> = None;
-        // It has set its bit in `sleepers`.
+        // True if this worker has set its bit in `sleepers`.
         let mut is_sleeper = false;
         loop {
             let has_more = match is_sleeper {
@@ -437,8 +438,8 @@ impl Domain {
                 self.drain_inbox_shared();
             }
             if !matches!(step, Step::Nothing) {
-                // Rule 5. Coroutines that it has queued since it picked are left behind, too: a worker unparked for it
-                // may have looked before it was queued, and park again.
+                // Rule 5. Coroutines queued since the pick are left behind, too: a worker that was unparked for one may
+                // have looked before it was queued, and park again.
                 let mut leaves_some = leaves_some || must_look;
                 if is_sleeper {
                     let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
@@ -446,7 +447,7 @@ impl Domain {
                     // The waker that has unparked it may have pushed something after the look.
                     leaves_some |= was >> number & 1 == 0 && self.inbox.has_more();
                 }
-                // No sooner: it would unpark itself.
+                // Not before its own bit is cleared, or it might unpark itself.
                 if leaves_some {
                     self.unpark_one();
                 }
@@ -457,15 +458,15 @@ impl Domain {
                 }
                 Step::GivesWay => self.give_way(polls),
                 Step::Leaves => return None,
-                // A worker unparked for it may have looked before it was queued, and park again. So this one must
-                // look for it before it parks (rule 5).
+                // A worker that was unparked for a coroutine of the inbox may have looked before it was queued, and
+                // park again. So this one must look once more before it parks (rule 5).
                 Step::Nothing if must_look => {}
                 Step::Nothing if !is_sleeper => {
                     self.sleepers.fetch_or(1 << number, Ordering::AcqRel);
                     is_sleeper = true;
                 }
                 Step::Nothing => {
-                    // A coroutine woken by this comes by the inbox, and then this worker does not park.
+                    // A coroutine woken by this goes through the inbox and unparks a worker, which may be this one.
                     self.timers.check_clock(self.platform);
                     return Some(self.park_limits());
                 }
@@ -481,7 +482,7 @@ impl Domain {
     ) -> Option<&'static Header> {
         worker.set_current(Some(header));
         if header.state().begin() == Begun::Cancel {
-            // SAFETY: WORKER: it has begun, and it is not polled any more.
+            // SAFETY: this worker has begun a poll, so the body is its own (WORKER). It is not polled again.
             unsafe { header.drop_future() };
             worker.set_current(None);
             if let Some(joiner) = self.finish(header, Some(Ended::Cancelled)) {
@@ -489,7 +490,7 @@ impl Domain {
             }
             return None;
         }
-        // SAFETY: WORKER: it has begun.
+        // SAFETY: this worker has begun a poll, so the body is its own (WORKER).
         let polled = unsafe { waker::poll(header) };
         worker.set_current(None);
         if polled != Polled::Pending {
@@ -575,9 +576,9 @@ impl KeptToken<'_> {
         waits
     }
 
-    /// Polls the coroutines of the most urgent level, until another level may be that, or there is something else to
-    /// do. More urgent coroutines come by the inbox. While that is empty and coroutines yield, there is nothing to
-    /// look for: this is the whole of a switch.
+    /// Polls the coroutines of the most urgent level until another level may be more urgent, or there is other work.
+    /// More urgent coroutines arrive through the inbox. While that is empty and coroutines yield, there is nothing else
+    /// to check: one pass of the loop is the whole of a switch.
     #[inline]
     fn run_level(self, worker: &WorkerState, polls: &mut Polls, level: usize) {
         let heeds = polls.heeds[level];
@@ -591,7 +592,7 @@ impl KeptToken<'_> {
             if header.state().begin() == Begun::Cancel {
                 return self.finish_cancelled(worker, header);
             }
-            // SAFETY: WORKER: it has begun.
+            // SAFETY: this worker has begun a poll, so the body is its own (WORKER).
             let polled = unsafe { waker::poll(header) };
             if polled == Polled::Pending && header.state().is_woken() {
                 header = self.rotate(level, header);
@@ -641,7 +642,7 @@ impl KeptToken<'_> {
 
     #[cold]
     fn finish_cancelled(self, worker: &WorkerState, header: &'static Header) {
-        // SAFETY: WORKER: it has begun, and it is not polled any more.
+        // SAFETY: this worker has begun a poll, so the body is its own (WORKER). It is not polled again.
         unsafe { header.drop_future() };
         self.finish_owned(worker, header, Some(Ended::Cancelled));
     }
@@ -653,7 +654,7 @@ impl KeptToken<'_> {
         worker.set_current(None);
         self.domain.dec_live();
         header.state().finish();
-        // SAFETY: WORKER, and its future is dropped, one way or the other.
+        // SAFETY: this worker has begun the last poll (WORKER), and the future is dropped by now.
         if let Some(joiner) = unsafe { header.ended(without) } {
             self.wake_joiner(joiner);
         }
@@ -669,7 +670,7 @@ impl KeptToken<'_> {
     #[inline(never)]
     fn suspend_owned(self, worker: &WorkerState, header: &'static Header) {
         worker.set_current(None);
-        // An idle coroutine belongs to its next waker: it must be out of its level before.
+        // A coroutine that becomes idle belongs to its next waker, so it leaves its level first.
         let level = usize::from(header.level.get());
         let is_empty = self.remove(header);
         match header.state().suspend() {
@@ -690,7 +691,7 @@ impl KeptToken<'_> {
             return joiner.wake();
         }
         if joiner.state().wake() == Woken::MustBeQueued {
-            // SAFETY: QUEUE: the caller must queue it, and it lives, because it has not ended.
+            // SAFETY: the caller must queue it (QUEUE), and it lives because it has not ended.
             self.enqueue(unsafe { joiner.as_raw().as_ref() });
         }
     }
@@ -736,10 +737,10 @@ impl KeptToken<'_> {
         }
     }
 
-    /// Rule 5, alone: returns how to park, or none if there is something to do after all.
+    /// Prepares a park of the only worker (rule 5). Returns how to park, or none if there is something to do after all.
     fn prepare_park(self, number: usize) -> Option<Waits> {
         self.domain.sleepers.fetch_or(1 << number, Ordering::AcqRel);
-        // A coroutine woken by this is queued at once (rule 4), and does not come by the inbox.
+        // A coroutine woken by this is queued at once (rule 4), and does not go through the inbox.
         self.domain.timers.check_clock(self.domain.platform);
         // The note that it is no longer alone counts as well.
         if self.some() != 0 || self.domain.inbox.looks() || self.domain.inbox.has_any() {

@@ -10,8 +10,8 @@
 //! 4. A channel is closed by a call, or with its last sender or its last receiver. Then no message is put in any
 //!    more. The messages in it can still be received; with the last receiver they are dropped.
 //!
-//! Algorithm 1 of the seeds: a producer and a consumer with a queue between them, in which one wakes the other by
-//! name when the queue is full:
+//! This is algorithm 1 of the seeds, a producer and a consumer with a queue between them. There the producer wakes the
+//! consumer by name while the queue is full. Here it waits for room:
 //!
 //! ```
 //! use axcoop::{Domain, DomainId, Priority, SUMMARY, channel, host::HOST};
@@ -41,10 +41,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Why not a channel of the ecosystem: without a system underneath, the well-kept ones spin until a thread that was
-//! interrupted in a push has finished it. If that thread is a less urgent one of the same CPU, or the interrupt
-//! pushes, they spin for ever. And none has the order of rule 2. Where neither matters they run here unchanged, as
-//! does all code built on [`core::future`].
+//! A channel of the ecosystem would not do. Without a system underneath, the well-kept ones spin until a thread that
+//! was interrupted in a push has finished it. If that thread is a less urgent one of the same CPU, or if the interrupt
+//! pushes, they spin for ever. None has the order of rule 2. Where neither matters, they run here unchanged, as does
+//! all code built on [`core::future`].
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -192,7 +192,7 @@ impl<T> Sender<T> {
     /// [`SendError`] with the message if the channel is closed.
     ///
     /// # Panics
-    /// In a coroutine, which would block its worker; and if no domain is open.
+    /// In a coroutine, which would block its worker. Also if no domain is open.
     pub fn send_blocking(&self, message: T) -> Result<(), SendError<T>> {
         domain::assert_may_block("send_blocking", "`send`");
         domain::block_on(self.send(message))
@@ -242,7 +242,7 @@ impl<T> Receiver<T> {
     /// [`Closed`] if the channel is closed and empty.
     ///
     /// # Panics
-    /// In a coroutine, which would block its worker; and if no domain is open.
+    /// In a coroutine, which would block its worker. Also if no domain is open.
     pub fn recv_blocking(&self) -> Result<T, Closed> {
         domain::assert_may_block("recv_blocking", "`recv`");
         domain::block_on(self.recv())

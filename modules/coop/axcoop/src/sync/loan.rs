@@ -5,9 +5,9 @@
 //!    handle is ready, dropped, or polled by a less urgent coroutine.
 //! 3. A coroutine whose effective priority changes is moved to that level, if it is queued, and polled. In that poll
 //!    it lends its new priority to what it waits for. So a loan passes along a chain, at one poll a link.
-//! 4. CYCLE: coroutines that wait for each other in a cycle keep the most urgent priority that was ever lent to one
-//!    of them, also after the lender has gone, because each lends it to the next. Such a cycle is a deadlock, which a
-//!    timeout or a cancel ends. With it every loan of the cycle ends.
+//! 4. CYCLE: coroutines that wait for each other in a cycle keep the most urgent priority that was ever lent to one of
+//!    them. It stays after the lender has gone, because each lends it to the next. Such a cycle is a deadlock, which a
+//!    timeout or a cancel ends. Every loan of the cycle ends with it.
 //! 5. At most 253 loans of one priority to a coroutine count at a time; further ones are not counted.
 
 use axcoop_summary::{PRIORITIES, Priority};
@@ -72,7 +72,7 @@ pub(crate) fn record_change(header: &Header, from: u8, to: u8) -> (u8, bool) {
     }
     let mut lent = APART;
     let moves = waker::domain_of(header).record_change(header, |header| {
-        // SAFETY: REGISTRY: called with the lock.
+        // SAFETY: the closure is called with the registry's lock (REGISTRY).
         unsafe {
             header.change(|of| {
                 if usize::from(to) < PRIORITIES && of.lend(to.into()) {

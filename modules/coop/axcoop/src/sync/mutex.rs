@@ -6,8 +6,8 @@
 //! 2. INHERITANCE: while there are waiters, the holder is lent the priority of the most urgent one
 //!    ([`loan`](crate::sync::loan)). So a coroutine of a priority in between delays the urgent one no longer than the
 //!    holder has the lock.
-//! 3. A holder that waits for another lock, or for a coroutine, lends on what it has been lent: it is polled when
-//!    that changes, link by link.
+//! 3. A holder that waits for another lock, or for a coroutine, passes on what it has been lent. It is polled when that
+//!    changes, link by link.
 //! 4. The loan ends when the lock is released, and the next holder is lent the priority of the remaining waiters.
 //! 5. A thread is lent nothing, and waits at [`Priority::DEFAULT`](crate::Priority::DEFAULT).
 //!
@@ -198,8 +198,8 @@ impl<T: ?Sized> Mutex<T> {
     /// Blocks the calling thread until it has the value.
     ///
     /// # Panics
-    /// In a coroutine, which would block its worker; and if it has to wait while no domain is open: there is no
-    /// system to wait with.
+    /// In a coroutine, which would block its worker. Also if it has to wait while no domain is open: there is no system
+    /// to wait with.
     pub fn lock_blocking(&self) -> MutexGuard<'_, T> {
         domain::assert_may_block("lock_blocking", "`lock`");
         if let Some(guard) = self.try_lock() {

@@ -87,7 +87,7 @@ pub(crate) fn change<G: Resource, R>(resource: &Lock<G>, on: impl FnOnce(&mut G)
     result
 }
 
-/// There will be no more permits.
+/// The resource is closed: there will be no more permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused;
 
@@ -100,8 +100,8 @@ pub(crate) struct Wait<'a, S: Side> {
     node: Node,
 }
 
-// SAFETY: WAITERS in `waiters`: a listed node is touched under the lock. The owner that polls or drops the future,
-// one at a time, touches it before, and `is_listed` always. The state is under the lock.
+// SAFETY: a listed node is touched under the lock (WAITERS in `waiters`). Before that only the owner touches it, which
+// polls or drops the future, one call at a time. Only the owner touches `is_listed`. The state is under the lock.
 unsafe impl<S: Side> Send for Wait<'_, S> where S::Resource: Send {}
 // SAFETY: a shared reference has no operations.
 unsafe impl<S: Side> Sync for Wait<'_, S> where S::Resource: Send {}
@@ -116,8 +116,8 @@ impl<'a, S: Side> Wait<'a, S> {
         }
     }
 
-    /// Calls a closure with the state once it has its permits, under the same lock. It must not be polled again after
-    /// that.
+    /// Calls a closure with the state once it has its permits, under the same lock. The wait must not be polled again
+    /// after that.
     pub(crate) fn poll<R>(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -196,7 +196,7 @@ impl<'a, S: Side> Wait<'a, S> {
             *mine = Some((waker, who));
         }
         if node.state() == WaitState::Apart {
-            // SAFETY: the future is pinned, and `drop` takes it out.
+            // SAFETY: the future is pinned, and `drop` takes the node out.
             unsafe { tickets.wait(node, level) };
         }
         Asked::Waits

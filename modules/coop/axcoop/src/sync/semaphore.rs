@@ -1,4 +1,4 @@
-//! A counting semaphore, of which an interrupt may release permits.
+//! A counting semaphore whose permits an interrupt may release.
 //!
 //! 1. An acquisition waits until there are enough permits, in the order of [`waiters`](crate::sync::waiters): the most
 //!    urgent first, and in order of arrival within a priority. The first waiter is not overtaken by one that is no
@@ -79,7 +79,7 @@ impl Semaphore {
         self.acquire_many(1)
     }
 
-    /// Waits for this many permits at once: for ever if there are never as many.
+    /// Waits until it can take this many permits at once. If there are never as many, it waits for ever.
     pub fn acquire_many(&self, permits: usize) -> Acquiring<'_> {
         Acquiring {
             semaphore: self,
@@ -108,13 +108,13 @@ impl Semaphore {
     /// Blocks the calling thread until it has a permit.
     ///
     /// # Panics
-    /// In a coroutine, which would block its worker; and if no domain is open.
+    /// In a coroutine, which would block its worker. Also if no domain is open.
     pub fn acquire_blocking(&self) -> SemaphorePermit<'_> {
         domain::assert_may_block("acquire_blocking", "`acquire`");
         domain::block_on(self.acquire())
     }
 
-    /// Adds permits. May be called in an interrupt once a domain has been opened.
+    /// Adds this many permits. May be called in an interrupt once a domain has been opened.
     ///
     /// # Panics
     /// If there were more than `usize::MAX` free ones; none is added then.

@@ -2,15 +2,14 @@
 //!
 //! 1. TICKETS: the resource is counted in permits, here called tickets. The first waiter is granted its permits as
 //!    soon as there are enough, in the same step. From then on they are its own.
-//! 2. ORDER: the most urgent waiter is first, and in order of arrival within a priority. A newcomer that is more
-//!    urgent than all waiters is served first. Any other queues, even if there are enough permits for it (no
-//!    barging).
+//! 2. ORDER: the most urgent waiter is first. Within a priority, the order is that of arrival. A newcomer that is more
+//!    urgent than all waiters is served first. Any other queues, even if there are enough permits for it (no barging).
 //! 3. A waiter that is polled with another priority than before moves to the end of that level. (A coroutine whose
 //!    priority changes is polled.)
 //! 4. CANCEL: a waiter that gives up is removed, and the next one may be first. If it has been granted permits, they
 //!    go to the next one.
-//! 5. CLOSED: when there shall be no more permits, all waiters are refused, and all later ones. Permits granted
-//!    before stay granted.
+//! 5. CLOSED: once the resource is closed, all waiters are refused, and all later ones. Permits granted before stay
+//!    granted.
 //! 6. A thread waits at [`Priority::DEFAULT`].
 //!
 //! WAITERS: all of a node is under the lock of its tickets ([`resource`](crate::sync::resource)). Nothing is allocated:
@@ -35,11 +34,11 @@ pub(crate) enum WaitState {
     Granted,
     /// It is refused (rule 5).
     Refused,
-    /// None of these.
+    /// It is in no wait queue, and has no answer to take.
     Apart,
 }
 
-/// A waiter.
+/// A waiter's place in the wait queue, which is a part of the future that waits.
 pub(crate) struct Node {
     next: Cell<*const Node>,
     prev: Cell<*const Node>,
@@ -96,7 +95,7 @@ pub(crate) struct Tickets {
     heads: [*const Node; PRIORITIES],
 }
 
-// SAFETY: WAITERS: the holder of the lock may touch the nodes from any thread.
+// SAFETY: the holder of the lock may touch the nodes from any thread (WAITERS).
 unsafe impl Send for Tickets {}
 
 /// Why permits cannot be had at once.
@@ -149,7 +148,7 @@ impl Tickets {
         self.free.checked_add(tickets).is_some()
     }
 
-    /// Adds permits. Those that do not [fit](Self::fits) are lost: a panic would leave the lock taken.
+    /// Adds this many permits. Those that do not [fit](Self::fits) are lost: a panic would leave the lock taken.
     pub(crate) fn give(&mut self, tickets: usize) {
         self.free = self.free.saturating_add(tickets);
     }

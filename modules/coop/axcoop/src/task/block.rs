@@ -1,7 +1,7 @@
-//! The memory of a coroutine: one block, with a head of one layout for all coroutines. Its body holds the future
-//! first, and the output afterwards.
+//! The memory of a coroutine: one block of a head and a body. The head has one layout for all coroutines. The body
+//! holds the future first, and the output afterwards.
 //!
-//! # Who may touch what
+//! # Owners and locks
 //!
 //! - WORKER: the body of a coroutine that has not ended belongs to the worker that has begun a poll
 //!   ([`State::begin`]). Another worker may poll it next; the state and the queue hand it over.
@@ -9,7 +9,8 @@
 //!   inbox. From there on `next`, `prev` and `level` belong to the holder of the domain's queue token.
 //! - REGISTRY: `base`, `lent` and writes of `effective` need the lock of the domain's registry. Reads of the priorities
 //!   need no lock: each is a byte.
-//! - JOIN: the output, and the slot of the joiner's waker; see below.
+//! - JOIN: the flags in `refs` say which party owns the output and the slot of the joiner's waker. The table below
+//!   lists them.
 //! - REFERENCES: a coroutine exists while it is referred to by the domain (until it has ended), its join handle, a
 //!   waker or a loan ([`Ref`](crate::task::waker::Ref)). The last reference finds the body and the joiner's slot empty.
 //!   It frees memory and does nothing else, so it may be dropped in an interrupt.
@@ -49,13 +50,13 @@ use crate::task::id::SlotIndex;
 use crate::task::lent::Lent;
 use crate::task::panics;
 
-/// The slot has a waker.
+/// The slot has the joiner's waker.
 const JOINER: u32 = 1 << 31;
 /// The coroutine has ended.
 const ENDED: u32 = 1 << 30;
 /// The output is not wanted.
 const DETACHED: u32 = 1 << 29;
-/// It ended without an output.
+/// The coroutine has ended without an output: it was cancelled, or it panicked.
 const CANCELLED: u32 = 1 << 28;
 const PANICKED: u32 = 1 << 27;
 /// The reference count.
@@ -73,12 +74,13 @@ pub(crate) struct Header {
     state: State,
     refs: AtomicU32,
     vtable: Cell<&'static Vtable>,
-    /// QUEUE.
+    /// The block after this one in the inbox, in a ready queue or in a list of spare blocks (QUEUE, SPARE).
     pub(crate) next: Cell<*const Header>,
+    /// The block before this one in a ready queue (QUEUE).
     pub(crate) prev: Cell<*const Header>,
-    /// JOIN: the slot.
+    /// The slot of the joiner's waker (JOIN).
     joiner: Cell<MaybeUninit<Waker>>,
-    /// REGISTRY.
+    /// The priorities that count: the coroutine's own, and the loans (REGISTRY).
     lent: Cell<Lent>,
     place: SlotIndex,
     base: AtomicU8,
@@ -86,7 +88,7 @@ pub(crate) struct Header {
     /// The rest of the budget of the current poll ([`budget`](crate::run::budget)). Only the worker that polls uses
     /// it. It is atomic because safe code can poll a future with the waker of another coroutine.
     budget: AtomicU8,
-    /// QUEUE: the level of its ready queue, or [`APART`].
+    /// The level of its ready queue, or [`APART`] (QUEUE).
     pub(crate) level: Cell<u8>,
 }
 
@@ -183,17 +185,17 @@ impl<F: Future> Block<F> {
     }
 
     /// # Safety
-    /// The head of a `Block<F>` with a future; WORKER.
+    /// `header` is that of a `Block<F>` with a future, and the caller is its worker (WORKER).
     unsafe fn poll(header: NonNull<Header>, context: &mut Context<'_>) -> Polled {
         let body = Self::body(header);
-        // SAFETY: WORKER: it is the future, and this is the only reference. It stays where it is
-        // until it is dropped.
+        // SAFETY: the body is the future, and this is the only reference to it (WORKER). It stays where it is until it
+        // is dropped.
         let future = unsafe { Pin::new_unchecked(&mut *(*body).future) };
         match panics::caught(|| future.poll(context)) {
             Ok(Poll::Pending) => Polled::Pending,
             Ok(Poll::Ready(output)) => {
                 let drops = panics::caught(|| {
-                    // SAFETY: as above; it is not polled any more.
+                    // SAFETY: as above, and it is not polled again.
                     unsafe { ManuallyDrop::drop(&mut (*body).future) }
                 });
                 if drops.is_err() {
@@ -213,7 +215,8 @@ impl<F: Future> Block<F> {
     }
 
     /// # Safety
-    /// The head of a `Block<F>` with a future; WORKER. It is not touched afterwards.
+    /// `header` is that of a `Block<F>` with a future, and the caller is its worker (WORKER). It is not touched
+    /// afterwards.
     unsafe fn drop_future(header: NonNull<Header>) {
         let body = Self::body(header);
         // A destructor that panics has printed its message; the future is gone.
@@ -224,7 +227,7 @@ impl<F: Future> Block<F> {
     }
 
     /// # Safety
-    /// The head of a `Block<F>` with an output, which is the caller's; it is not touched afterwards.
+    /// `header` is that of a `Block<F>` with an output, which belongs to the caller. It is not touched afterwards.
     unsafe fn drop_output(header: NonNull<Header>) {
         let body = Self::body(header);
         let _ = panics::caught(|| {
@@ -286,7 +289,7 @@ pub(crate) unsafe fn unmake(header: NonNull<Header>) -> NonNull<u8> {
 /// The block belongs to the caller, and has the size class of `vtable::<F>()`.
 #[inline]
 pub(crate) unsafe fn begin<F: Future>(header: NonNull<Header>, future: F, priority: Priority) {
-    // SAFETY: as promised: what is not atomic is the caller's, and there is room for it.
+    // SAFETY: as promised, the caller owns all that is not atomic, and there is room for the future.
     unsafe {
         let this = header.as_ref();
         this.vtable.set(vtable::<F>());
@@ -317,7 +320,7 @@ impl Header {
         self.vtable.get()
     }
 
-    /// REFERENCES: takes one more, for a caller that has or borrows one.
+    /// Takes one more reference, for a caller that has or borrows one (REFERENCES).
     #[inline]
     pub(crate) fn refers(&self) {
         let was = self.refs.fetch_add(1, Ordering::Relaxed);
@@ -325,7 +328,7 @@ impl Header {
         assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
     }
 
-    /// REFERENCES: drops one, and returns true if it was the last.
+    /// Drops a reference, and returns true if it was the last (REFERENCES).
     #[inline]
     #[must_use]
     pub(crate) fn drop_ref(&self) -> bool {
@@ -334,13 +337,14 @@ impl Header {
         was & COUNT == 1
     }
 
-    /// REFERENCES: takes one more unless the coroutine has ended, whichever coroutine that is.
+    /// Takes a reference, unless the block is spare or its coroutine has ended (REFERENCES). By now that coroutine may
+    /// be another one than the caller expects.
     ///
     /// # Safety
     /// The block exists, spare or not.
     #[must_use]
     pub(crate) unsafe fn try_add_ref(header: NonNull<Self>) -> bool {
-        // SAFETY: as promised; only `refs` is read (SPARE).
+        // SAFETY: the block exists, as promised, and only `refs` is read (SPARE).
         let refs = unsafe { &(*header.as_ptr()).refs };
         let mut was = refs.load(Ordering::Relaxed);
         while was & ENDED == 0 && was & COUNT != 0 {
@@ -406,7 +410,7 @@ impl Header {
     }
 
     /// # Safety
-    /// WORKER, and it has a future.
+    /// The caller is the coroutine's worker (WORKER), and the body has a future.
     #[inline]
     pub(crate) unsafe fn poll(&self, context: &mut Context<'_>) -> Polled {
         self.budget.store(POLL_BUDGET, Ordering::Relaxed);
@@ -421,11 +425,12 @@ impl Header {
         unsafe { (self.vtable.get().drop_future)(NonNull::from(self)) }
     }
 
-    /// JOIN: marks it as ended, with the output or `without` one. Returns the waker to wake once the coroutine is not
-    /// touched any more.
+    /// Marks the coroutine as ended (JOIN), with the output or `without` one. Returns the waker to wake once the
+    /// coroutine is not touched any more.
     ///
     /// # Safety
-    /// WORKER, called once: the future is dropped, and the output is written if `without` is none.
+    /// The coroutine's worker calls this once (WORKER). The future is dropped, and the output is written if `without`
+    /// is none.
     #[must_use]
     #[inline]
     pub(crate) unsafe fn ended(&self, without: Option<Ended>) -> Option<Waker> {
@@ -437,17 +442,17 @@ impl Header {
         // None of these bits is set: an addition takes fewer instructions.
         let was = self.refs.fetch_add(ENDED | how, Ordering::AcqRel);
         let joiner = (was & JOINER != 0).then(|| {
-            // SAFETY: JOIN: a waker is there, and it is the worker's.
+            // SAFETY: the slot has a waker, which belongs to the worker (JOIN).
             unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() }
         });
         if was & DETACHED != 0 && without.is_none() {
-            // SAFETY: JOIN: no handle will take it.
+            // SAFETY: the handle is gone, so the output belongs to the worker (JOIN).
             unsafe { (self.vtable.get().drop_output)(NonNull::from(self)) };
         }
         joiner
     }
 
-    /// JOIN: returns true if it has ended.
+    /// Returns true if the coroutine has ended (JOIN).
     pub(crate) fn has_ended(&self) -> bool {
         self.refs.load(Ordering::Acquire) & ENDED != 0
     }
@@ -463,13 +468,13 @@ impl Header {
         }
     }
 
-    /// JOIN: returns how it has ended, if it has.
+    /// Returns how the coroutine has ended, if it has (JOIN).
     #[inline]
     pub(crate) fn how_it_ended(&self) -> Option<Result<(), Ended>> {
         Self::ending(self.refs.load(Ordering::Acquire))
     }
 
-    /// JOIN, for the handle: returns how it has ended. If it has not, `waker` will be woken then.
+    /// Returns how the coroutine has ended, for its handle (JOIN). If it has not, `waker` will be woken at its end.
     ///
     /// # Safety
     /// Called by the handle alone.
@@ -479,7 +484,7 @@ impl Header {
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
             if refs & ENDED == 0 {
-                // SAFETY: JOIN: the slot is the handle's again.
+                // SAFETY: the slot belongs to the handle again (JOIN).
                 drop(unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() });
             }
         }
@@ -495,7 +500,7 @@ impl Header {
         Self::ending(refs)
     }
 
-    /// JOIN: returns the output.
+    /// Returns the output (JOIN).
     ///
     /// # Safety
     /// The coroutine has ended with an output of type `T`, which belongs to the caller. It is not touched afterwards.
@@ -506,7 +511,7 @@ impl Header {
         unsafe { NonNull::from(self).byte_add(of).cast::<T>().read() }
     }
 
-    /// JOIN: drops the claim of a handle that does not know how the coroutine has ended.
+    /// Drops the claim of a handle that does not know how the coroutine has ended (JOIN).
     ///
     /// # Safety
     /// Called by the handle alone, as its last call.
@@ -516,13 +521,13 @@ impl Header {
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);
             if refs & ENDED == 0 {
-                // SAFETY: JOIN: the slot is the handle's again.
+                // SAFETY: the slot belongs to the handle again (JOIN).
                 drop(unsafe { self.joiner.replace(MaybeUninit::uninit()).assume_init() });
             }
         }
         let refs = self.refs.fetch_add(DETACHED, Ordering::AcqRel);
         if Self::ending(refs) == Some(Ok(())) {
-            // SAFETY: JOIN: the output is written, and belongs to the handle.
+            // SAFETY: the output is written, and belongs to the handle (JOIN).
             unsafe { (self.vtable.get().drop_output)(NonNull::from(self)) };
         }
     }

@@ -17,8 +17,8 @@ use crate::task::block::{Header, SIZES};
 
 const OF_ONE_SIZE: u8 = 16;
 
-/// Spare blocks (SPARE in [`block`](crate::task::block)). All operations are the owner's, one at a time, but reading
-/// the count.
+/// Spare blocks (SPARE in [`block`](crate::task::block)). Only the owner uses them, one call at a time. Any thread may
+/// read the count.
 pub(crate) struct FreeList {
     /// The first block of each size class; `next` links them.
     first: [Cell<*const Header>; SIZES],

@@ -50,8 +50,8 @@ pub fn wake(cid: CoroutineId) -> Result<(), Stale> {
     found(cid).map(|(_, header)| header.wake())
 }
 
-/// Ends a coroutine where it waits, or at its next await: its worker drops the future, and its handle returns
-/// [`Ended::Cancelled`](crate::Ended::Cancelled). If it ends by itself meanwhile, that counts.
+/// Ends a coroutine where it waits, or at its next await. Its worker drops the future, and its handle returns
+/// [`Ended::Cancelled`](crate::Ended::Cancelled). If it ends by itself first, the cancel has no effect.
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
@@ -65,7 +65,7 @@ pub fn cancel(cid: CoroutineId) -> Result<(), Stale> {
 /// [`Stale`] if it has ended.
 pub fn set_priority(cid: CoroutineId, priority: Priority) -> Result<(), Stale> {
     let (domain, header) = found(cid)?;
-    // SAFETY: REGISTRY: called with the lock.
+    // SAFETY: the closure is called with the registry's lock (REGISTRY).
     domain.changes(&header, |header| unsafe { header.set_base(priority) });
     Ok(())
 }

@@ -3,17 +3,17 @@
 //! # NAMES
 //!
 //! A block, spare or not, has a slot of the table while it exists. So a worker with a spare block has all that a
-//! coroutine needs, and begins and ends one without the lock: it gives the slot the next generation, then the block
-//! its references. A name is stale when the reference count says that its coroutine has ended.
+//! coroutine needs, and begins and ends one without the lock. To begin one, it gives the slot the next generation, and
+//! then the block its references. A name is stale when the reference count says that its coroutine has ended.
 //!
 //! A lookup holds the lock, which keeps the block in existence, and takes these steps:
 //!
 //! 1. It compares the generation of the slot with that of the name. If they differ, the name is stale.
 //! 2. It takes a reference to the block, unless the block is spare or its coroutine has ended.
-//! 3. It compares the generations again. If they are still equal, the reference is to the named coroutine. If not,
-//!    the block was given to another coroutine between 1 and 2: the reference is dropped, without the lock, and the
-//!    name is stale. The lookup sees the other generation because the references that it counts in were stored after
-//!    it.
+//! 3. It compares the generations again. If they are still equal, the reference is to the named coroutine. If not, the
+//!    block was given to another coroutine between 1 and 2: the reference is dropped, without the lock, and the name is
+//!    stale. The lookup sees the other generation, because that was stored before the references that the lookup counts
+//!    in.
 
 use core::ptr::NonNull;
 
@@ -26,7 +26,7 @@ use crate::task::id::{CoroutineId, SlotIndex};
 use crate::task::table::{Directory, END, NoSlot, Table, UNLISTED, USED_UP};
 
 pub(crate) struct Registry {
-    /// The domain's number leads to it. If not, it has neither workers nor blocks.
+    /// True while the domain's number leads to it. Otherwise the domain has neither workers nor blocks.
     pub(crate) is_open: bool,
     table: Table,
     /// The first and the last slot in the list of changed priorities, linked by
@@ -102,7 +102,7 @@ impl Registry {
         let index = match self.table.take(platform, directory) {
             Ok(index) => index,
             Err(why) => {
-                // SAFETY: of this platform, with this layout, and unused.
+                // SAFETY: the memory comes from this platform, has this layout, and is unused.
                 unsafe { platform.dealloc(memory.as_ptr(), vtable.layout) };
                 return Err(why);
             }
@@ -137,7 +137,7 @@ impl Registry {
         unsafe { self.refers(cid, header) }
     }
 
-    /// NAMES, step 1.
+    /// Finds the block of a name (NAMES, step 1).
     pub(crate) fn looks(&mut self, cid: CoroutineId) -> Option<NonNull<Header>> {
         let slot = self.table.slot(cid.place.index())?;
         if slot.generation() != cid.generation {
@@ -146,7 +146,7 @@ impl Registry {
         NonNull::new(slot.block.get().cast_mut().cast())
     }
 
-    /// NAMES, steps 2 and 3.
+    /// Takes a reference to the block and compares the generations again (NAMES, steps 2 and 3).
     ///
     /// # Safety
     /// The block exists: the slot of this name leads to it, and has done so since step 1.
@@ -185,8 +185,8 @@ impl Registry {
     }
 
     /// Takes the first entry off the list of changed priorities and calls `on` with it. Returns false if the list is
-    /// empty. The coroutine may have ended since, and its block be spare or another coroutine's; that one then
-    /// belongs to the caller, which holds the token.
+    /// empty. The coroutine may have ended since. Then its block is spare, or has another coroutine, which belongs to
+    /// the caller as the holder of the token.
     pub(crate) fn take_moved(
         &mut self,
         platform: &dyn Platform,
@@ -209,8 +209,8 @@ impl Registry {
         true
     }
 
-    /// Takes back a block without references. Keeps it only if `will_trim`: [`trim`](Self::trim) will be called
-    /// later. Returns true if it is kept; if not, its memory is the caller's to free.
+    /// Takes back a block without references. Keeps it only if `will_trim`, which says that [`trim`](Self::trim) will
+    /// be called later. Returns true if it is kept. If not, the caller must free its memory.
     ///
     /// # Safety
     /// There is no reference to it.
@@ -243,7 +243,7 @@ impl Registry {
         self.table.used() - self.free_list.count()
     }
 
-    /// Frees the spare blocks of a size class of another owner, which is the caller.
+    /// Frees the blocks of one size class in the caller's own list of spare blocks.
     pub(crate) fn clear_list(&mut self, platform: &dyn Platform, free_list: &FreeList, size: u8) {
         while let Some(header) = free_list.take(size) {
             self.drops(platform, header, size);
@@ -279,8 +279,7 @@ impl Registry {
         self.table.goes_on_from(later);
     }
 
-    /// Takes those off the list whose block has gone before they could be moved. Without a worker, no other call does
-    /// so.
+    /// Takes the entries off the list whose blocks are gone. Without a worker, no other call does so.
     pub(crate) fn forget_gone(&mut self, platform: &dyn Platform) {
         while self.moved != END {
             let slot = self

@@ -27,7 +27,8 @@ pub(crate) const UNLISTED: u32 = NONE;
 /// [`Slot::link`] of the last coroutine in a list.
 pub(crate) const END: u32 = NONE - 1;
 
-/// All except the generation is under the lock of the domain's registry. A slot does not move while it is taken.
+/// The place of one coroutine in the table. All of it except the generation is under the lock of the domain's registry.
+/// A slot does not move while it is taken.
 pub(crate) struct Slot {
     /// The block of the slot: null if the slot is free, or if its block has gone while it was listed.
     pub(crate) block: Cell<*const ()>,
@@ -64,7 +65,7 @@ impl Slot {
 /// The addresses of the slots, for callers that know a slot to be taken: a list of chunks that is read without the
 /// lock. A longer list replaces it, and the old ones stay until the domain is empty.
 pub(crate) struct Directory {
-    /// [`Table::capacity`] entries, and one that is the list before.
+    /// A list of [`Table::capacity`] entries, and one more that is the list before it.
     chunks: AtomicPtr<AtomicPtr<Slot>>,
 }
 
@@ -82,7 +83,7 @@ impl Directory {
     #[inline]
     pub(crate) unsafe fn slot(&self, index: u32) -> &Slot {
         let (number, at) = (index as usize / SLOTS, index as usize % SLOTS);
-        // SAFETY: as promised: the list has the entry, and the chunk exists and has this many slots.
+        // SAFETY: the slot is taken, as promised. So the list has the entry, and the chunk exists and has the slot.
         unsafe {
             let slots = &*self.chunks.load(Ordering::Acquire).add(number);
             &*slots.load(Ordering::Relaxed).add(at)
@@ -122,7 +123,7 @@ impl Directory {
     fn clears(&self, platform: &dyn Platform, mut capacity: usize) {
         let mut chunks = self.chunks.swap(ptr::null_mut(), Ordering::Relaxed);
         while !chunks.is_null() {
-            // SAFETY: it comes from `grows`: behind the entries there is the list before.
+            // SAFETY: `grows` has made it, and has put the list before it behind the entries.
             let old = unsafe { &*chunks.add(capacity) }.load(Ordering::Relaxed);
             // SAFETY: it comes from `grows`.
             unsafe { platform.dealloc(chunks.cast(), layout::<AtomicPtr<Slot>>(capacity + 1)) };
@@ -161,8 +162,8 @@ struct Chunk {
     free: u32,
     /// The number of slots that are not free.
     used: u32,
-    /// The neighbours among the open chunks, which are allocated and have a free slot; and `next` among those that
-    /// are not allocated.
+    /// The neighbours in the list of open chunks, which are allocated and have a free slot. `next` also links the
+    /// chunks that are not allocated.
     next: u32,
     prev: u32,
 }
@@ -171,14 +172,14 @@ struct Chunk {
 pub(crate) struct Table {
     chunks: *mut Chunk,
     capacity: u32,
-    /// The number of `chunks` that have been used.
+    /// The number of `chunks` that have ever been used.
     made: u32,
     open: u32,
     absent: u32,
-    /// Rule 3: an empty chunk.
+    /// The empty chunk that is kept in reserve, or [`NONE`] (rule 3).
     reserve: u32,
     used: usize,
-    /// Rule 3: the generation of a chunk that has never been allocated.
+    /// The generation of a chunk that has never been allocated (rule 3).
     later: u32,
 }
 
@@ -319,7 +320,7 @@ impl Table {
         let number = self.absent;
         let chunk = self.chunk(number);
         for at in 0..SLOTS {
-            // SAFETY: of so many.
+            // SAFETY: the chunk was allocated for `SLOTS` slots.
             unsafe {
                 slots.add(at).write(Slot {
                     block: Cell::new(ptr::null()),
@@ -351,7 +352,7 @@ impl Table {
             return Err(why);
         }
         if self.capacity != 0 {
-            // SAFETY: both have this many entries at least; the old ones are not used any more.
+            // SAFETY: both lists have room for `made` entries, and the old one is not used any more.
             unsafe {
                 chunks.copy_from_nonoverlapping(self.chunks, self.made as usize);
                 platform.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
@@ -440,7 +441,7 @@ impl Table {
 impl Chunk {
     fn slot<'a>(&self, at: u32) -> &'a Slot {
         debug_assert!(!self.slots.is_null());
-        // SAFETY: the chunk has this many; a slot does not move while it is taken, or while the caller borrows the
+        // SAFETY: the index is below `SLOTS`. A slot does not move while it is taken, or while the caller borrows the
         // table.
         unsafe { &*self.slots.add(at as usize % SLOTS) }
     }

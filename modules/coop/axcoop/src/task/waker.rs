@@ -11,14 +11,14 @@ use crate::task::block::{Header, Polled};
 /// A counted reference to a coroutine: REFERENCES in [`block`](crate::task::block).
 pub(crate) struct Ref(NonNull<Header>);
 
-// SAFETY: all that it reaches is atomic, or under a protocol of `block`; spawning requires that futures and outputs
-// are `Send`.
+// SAFETY: all that it reaches is atomic, or under a protocol of `block`. Spawning requires that futures and outputs are
+// `Send`.
 unsafe impl Send for Ref {}
 // SAFETY: as above.
 unsafe impl Sync for Ref {}
 
 impl Ref {
-    /// Returns a new reference to a coroutine that is referred to.
+    /// Returns a new reference to a coroutine that the caller has or borrows a reference to.
     #[inline]
     pub(crate) fn of(header: &Header) -> Self {
         header.refers();
@@ -88,7 +88,7 @@ impl Drop for Ref {
     #[inline]
     fn drop(&mut self) {
         if self.drop_ref() {
-            // SAFETY: REFERENCES: that was the last one.
+            // SAFETY: that was the last reference (REFERENCES).
             unsafe { gives_back(self.0) };
         }
     }
@@ -100,7 +100,7 @@ impl Drop for Ref {
 /// There is no reference to it.
 #[inline(never)]
 unsafe fn gives_back(header: NonNull<Header>) {
-    // SAFETY: as promised; it exists until below.
+    // SAFETY: there is no reference to it, as promised. It exists until the domain takes it back.
     unsafe { domain_of(header.as_ref()).gives_back(header) };
 }
 
@@ -121,7 +121,7 @@ fn wake(header: &Header) {
 /// Polls a coroutine.
 ///
 /// # Safety
-/// WORKER, and it has a future.
+/// The caller is the coroutine's worker (WORKER), and the body has a future.
 #[inline]
 pub(crate) unsafe fn poll(header: &Header) -> Polled {
     let raw = RawWaker::new(ptr::from_ref(header).cast(), &WAKER);
@@ -174,7 +174,7 @@ pub(crate) fn of(header: &Header) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(raw.cast(), &WAKER)) }
 }
 
-/// Wakes the task that polls with this waker. If it is a coroutine, it most likely is the running one: a few
+/// Wakes the task that polls with this waker. A coroutine most likely is the running one, which takes a few
 /// instructions less.
 #[inline]
 pub(crate) fn wake_self(waker: &Waker) {
@@ -186,7 +186,7 @@ pub(crate) fn wake_self(waker: &Waker) {
     }
 }
 
-/// Wakes a coroutine that does not run, or is woken already.
+/// Wakes a coroutine that does not run, or has been woken already.
 #[cold]
 #[inline(never)]
 fn wakes_other(header: &Header) {

@@ -1,4 +1,4 @@
-//! The executor against a model made of the standard library's queues. Random coroutines wake each other, change
+//! Compares the executor with a model made of the standard library's queues. Random coroutines wake each other, change
 //! priorities, lend, cancel, yield, wait and end. The whole order in which they are polled must agree.
 
 use alloc::collections::VecDeque;
@@ -94,52 +94,52 @@ impl Executor {
         of.lent.iter().copied().min().unwrap_or(7).min(of.base)
     }
 
-    fn wakes(&mut self, n: usize) {
+    fn wake(&mut self, n: usize) {
         let of = &mut self.all[n];
         if !of.has_ended && !of.is_woken {
             of.is_woken = true;
             if !of.runs {
-                self.arrives(n);
+                self.arrive(n);
             }
         }
     }
 
-    /// Rule 4 of `worker`: queues it at once if the worker wakes it in a poll, the inbox is empty, and it is not more
-    /// urgent than the running one.
-    fn arrives(&mut self, n: usize) {
+    /// Queues a woken coroutine at once if a poll wakes it, the inbox is empty, and it is not more urgent than the
+    /// running one. Otherwise it goes through the inbox (rule 4 of `worker`).
+    fn arrive(&mut self, n: usize) {
         let polled = self.all.iter().find(|of| of.runs);
         let level = polled.and_then(|of| of.level);
         let is_first = self.inbox.is_empty() && self.moved.is_empty();
         match level {
-            Some(level) if is_first && self.effective(n) >= level => self.queues(n),
+            Some(level) if is_first && self.effective(n) >= level => self.enqueue(n),
             _ => self.inbox.push_back(n),
         }
     }
 
-    fn changes(&mut self, n: usize, change: impl FnOnce(&mut Model)) {
+    fn change(&mut self, n: usize, change: impl FnOnce(&mut Model)) {
         let was = self.effective(n);
         change(&mut self.all[n]);
         if self.effective(n) != was && !self.all[n].has_ended {
             if !self.moved.contains(&n) {
                 self.moved.push_back(n);
             }
-            self.wakes(n);
+            self.wake(n);
         }
     }
 
-    fn does(&mut self, op: &Op) {
+    fn apply(&mut self, op: &Op) {
         match *op {
-            Op::Wake(n) => self.wakes(n),
+            Op::Wake(n) => self.wake(n),
             Op::SetPriority(n, to) if !self.all[n].has_ended => {
-                self.changes(n, |of| of.base = to);
+                self.change(n, |of| of.base = to);
             }
             Op::Lend(n, level) if !self.all[n].has_ended => {
                 self.loans.push_back((n, level));
-                self.changes(n, |of| of.lent.push(level));
+                self.change(n, |of| of.lent.push(level));
             }
             Op::Return => {
                 if let Some((n, level)) = self.loans.pop_front() {
-                    self.changes(n, |of| {
+                    self.change(n, |of| {
                         let at = of.lent.iter().position(|&of| of == level).unwrap();
                         of.lent.remove(at);
                     });
@@ -147,39 +147,39 @@ impl Executor {
             }
             Op::Cancel(n) if !self.all[n].has_ended => {
                 self.all[n].is_cancelled = true;
-                self.wakes(n);
+                self.wake(n);
             }
             _ => {}
         }
     }
 
-    fn queues(&mut self, n: usize) {
+    fn enqueue(&mut self, n: usize) {
         let level = self.effective(n);
         self.all[n].level = Some(level);
         self.levels[level].push_back(n);
     }
 
-    fn leaves(&mut self, n: usize) {
+    fn dequeue(&mut self, n: usize) {
         let level = self.all[n].level.take().unwrap();
         self.levels[level].retain(|&of| of != n);
     }
 
-    fn takes_in(&mut self) {
+    fn drain_inbox(&mut self) {
         while let Some(n) = self.inbox.pop_front() {
-            self.queues(n);
+            self.enqueue(n);
         }
         while let Some(n) = self.moved.pop_front() {
             let level = self.effective(n);
             if self.all[n].level.is_some_and(|of| of != level) {
-                self.leaves(n);
-                self.queues(n);
+                self.dequeue(n);
+                self.enqueue(n);
             }
         }
     }
 
-    fn runs(&mut self) {
+    fn run_all(&mut self) {
         loop {
-            self.takes_in();
+            self.drain_inbox();
             let Some(level) = self.levels.iter().position(|of| !of.is_empty()) else {
                 break;
             };
@@ -192,7 +192,7 @@ impl Executor {
             } else {
                 self.seen.push(Seen::Polled(n));
                 if let Some((ops, after)) = self.all[n].steps.pop_front() {
-                    ops.iter().for_each(|op| self.does(op));
+                    ops.iter().for_each(|op| self.apply(op));
                     then = after;
                 }
             }
@@ -205,7 +205,7 @@ impl Executor {
             if then != Then::Ends && self.all[n].is_woken {
                 self.levels[level].rotate_left(1);
             } else {
-                self.leaves(n);
+                self.dequeue(n);
             }
         }
     }
@@ -219,7 +219,7 @@ struct Shared {
     seen: Vec<Seen>,
 }
 
-fn does(shared: &Mutex<Shared>, op: &Op) {
+fn apply(shared: &Mutex<Shared>, op: &Op) {
     let cid = |n: usize| shared.lock().unwrap().cids[n];
     // A stale name is no error here.
     match *op {
@@ -255,7 +255,8 @@ impl Drop for Ends {
     }
 }
 
-fn plays(scripts: &[Script]) {
+/// Runs the scripts on the executor and on the model, and compares the orders of polls.
+fn compare(scripts: &[Script]) {
     let mut model = Executor::default();
     with_domain(|domain, _| {
         let shared = Arc::new(Mutex::new(Shared::default()));
@@ -277,7 +278,7 @@ fn plays(scripts: &[Script]) {
                         let Some((ops, then)) = steps.pop_front() else {
                             return Poll::Ready(());
                         };
-                        ops.iter().for_each(|op| does(&of, op));
+                        ops.iter().for_each(|op| apply(&of, op));
                         match then {
                             Then::Yields => context.waker().wake_by_ref(),
                             Then::Waits => {}
@@ -295,10 +296,10 @@ fn plays(scripts: &[Script]) {
         // Waiting coroutines are woken from outside until all have ended.
         for _ in 0..10 {
             run(domain);
-            model.runs();
+            model.run_all();
             for n in 0..scripts.len() {
-                does(&shared, &Op::Wake(n));
-                model.does(&Op::Wake(n));
+                apply(&shared, &Op::Wake(n));
+                model.apply(&Op::Wake(n));
             }
         }
         assert_eq!(shared.lock().unwrap().seen, model.seen);
@@ -314,6 +315,6 @@ proptest! {
     fn order_of_polls_agrees_with_the_model(
         scripts in prop::collection::vec(script(), COROUTINES..=COROUTINES)
     ) {
-        plays(&scripts);
+        compare(&scripts);
     }
 }

@@ -275,7 +275,7 @@ fn coroutine_that_ends_during_a_change_of_priority_leaves_nothing_behind() {
     with_domain(|domain, machine| {
         let handle = spawn(domain, 4, async {});
         let header = crate::task::named::find(handle.cid()).unwrap();
-        // SAFETY: REGISTRY: called with the lock.
+        // SAFETY: the closure is called with the registry's lock (REGISTRY).
         let is_listed = domain.record_change(&header, |header| unsafe {
             header.set_base(Priority::FIRST)
         });

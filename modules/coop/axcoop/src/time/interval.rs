@@ -1,10 +1,10 @@
-//! A timer that comes again each period.
+//! A timer that is due once each period.
 
 use core::time::Duration;
 
 use crate::time::sleep::{after, now, sleep_until};
 
-/// Returns a timer that comes each `period`, for the first time one period from now.
+/// Returns a timer that is due once each `period`, for the first time one period from now.
 ///
 /// # Panics
 /// If the period is 0, or no domain is open: there is no clock.
@@ -17,7 +17,7 @@ pub fn interval(period: Duration) -> Interval {
     }
 }
 
-/// See [`interval`].
+/// The periodic timer that [`interval`] returns.
 #[derive(Clone, Debug)]
 pub struct Interval {
     next_nanos: u64,

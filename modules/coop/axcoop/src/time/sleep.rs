@@ -11,8 +11,8 @@ use crate::run::budget;
 use crate::time::timers::IsFirst;
 use crate::time::wheel::Node;
 
-/// Waits for this long: at least, and at most [`GRANULE_NANOS`](crate::GRANULE_NANOS) longer, beside the time that
-/// the worker is busy.
+/// Waits for at least this long, and for at most [`GRANULE_NANOS`](crate::GRANULE_NANOS) longer. The time that the
+/// worker is busy comes on top.
 ///
 /// Works in any coroutine of any domain. Elsewhere, as in [`Platform::block_on`](crate::Platform::block_on), the
 /// workers of the domain that was opened last look at the timer: that domain must stay open.
@@ -66,8 +66,8 @@ pub struct Sleep {
     node: Node,
 }
 
-// SAFETY: WHEEL in `wheel`: a node in a wheel is touched under its lock. The owner that polls or drops the future,
-// one at a time, touches it before, and `domain` always.
+// SAFETY: a node in a wheel is touched under the wheel's lock (WHEEL in `wheel`). Before that only the owner touches
+// it, which polls or drops the future, one call at a time. Only the owner touches `domain`.
 unsafe impl Send for Sleep {}
 // SAFETY: a shared reference can only read the deadline.
 unsafe impl Sync for Sleep {}
@@ -95,7 +95,7 @@ impl Sleep {
         let this = self.into_ref().get_ref();
         let domain = this.domain.get().unwrap_or_else(domain);
         this.domain.set(Some(domain));
-        // SAFETY: it is always the same domain; the future is pinned, and `drop` takes the node out.
+        // SAFETY: `domain` does not change once it is set. The future is pinned, and `drop` takes the node out.
         let (poll, IsFirst(is_first)) =
             unsafe { (domain.timers).waits_until(domain.platform, &this.node, this.nanos, waker) };
         if is_first {

@@ -1,12 +1,12 @@
 //! The timers of a domain: which worker looks at the clock, and how late a timer may be.
 //!
 //! 1. A time is rounded up to a granule, 2^20 ns (1.05 ms): no timer is early.
-//! 2. A worker looks at the clock after each park, before each park, and after 32 polls while there are timers (256
-//!    if the first one was set while it was polling). So a timer is late by a granule at most, beside those polls and
-//!    the delay of [`Platform::park`](crate::Platform::park).
+//! 2. A worker looks at the clock before and after each park, and after each 32 polls while there are timers. If the
+//!    first timer is set between two looks, the next look may take 256 polls. So a timer is late by a granule at most,
+//!    beside those polls and the delay of [`Platform::park`](crate::Platform::park).
 //! 3. A worker parks until the next time at most, and not at all for a time that has come. Setting an earlier time
-//!    unparks a worker. WAIT in [`worker`](crate::run::worker) makes this safe: a worker sets its bit before it asks
-//!    for the next time, and a timer is set before the bits are read, both under the lock.
+//!    unparks a worker. WAIT in [`worker`](crate::run::worker) makes this safe. A worker sets its bit before it asks
+//!    for the next time under the lock, and a timer is set under the lock before the bits are read.
 //! 4. One [step](Wheel::step) at a time is made under the lock, with interrupts off. Wakers are called, cloned and
 //!    dropped outside.
 //! 5. A system whose clock ticks calls [`Domain::clock_ticked`] in its interrupt. So a due coroutine is ready, and
@@ -35,7 +35,7 @@ pub(crate) const LOOK: u32 = 32;
 /// The number of steps in a tick (rule 5), which bounds the time in its interrupt.
 const AT_A_TICK: usize = 32;
 
-/// No time.
+/// The granule of no timer.
 const NEVER: u64 = u64::MAX;
 
 pub(crate) struct Timers {
@@ -45,7 +45,7 @@ pub(crate) struct Timers {
     next: AtomicU64,
 }
 
-/// True if a time comes before all others.
+/// True if a new timer is due before all others.
 #[must_use]
 pub(crate) struct IsFirst(pub(crate) bool);
 

@@ -11,8 +11,8 @@
 //!    that slot are due, or move to a level below.
 //! 4. Each call takes constant time: inserting, removing, asking for the next time, and a [step](Wheel::step). A
 //!    timer takes at most one step for each level, and one more for each turn of the top level.
-//! 5. The bit of a slot is set if and only if the slot is not empty, and the bit of a level if and only if one of its
-//!    slots is not.
+//! 5. The bit of a slot is set if and only if the slot is not empty. The bit of a level is set if and only if one of
+//!    its slots is not empty.
 //!
 //! Nothing is allocated: the links are in the [`Node`]s, which do not move while they are in the wheel. WHEEL: all of
 //! a node is under the lock of its wheel.
@@ -32,7 +32,7 @@ const OUT: u16 = u16::MAX;
 /// [`Node::slot`] of a node whose time has come.
 const DUE: u16 = OUT - 1;
 
-/// A timer.
+/// A timer's place in the wheel, which is a part of the future that sleeps.
 pub(crate) struct Node {
     next: Cell<*const Node>,
     prev: Cell<*const Node>,
@@ -58,7 +58,7 @@ pub(crate) struct Wheel {
     heads: [[*const Node; SLOTS]; LEVELS],
 }
 
-// SAFETY: WHEEL: the holder of the lock may touch the nodes from any thread.
+// SAFETY: the holder of the lock may touch the nodes from any thread (WHEEL).
 unsafe impl Send for Wheel {}
 
 /// The result of a step.
@@ -176,7 +176,7 @@ impl Wheel {
             }
         }
         let (level, slot) = split(self.open);
-        // SAFETY: rule 5 and `open`: the slot is not empty, and a node stays until it is removed.
+        // SAFETY: the open slot is not empty (rule 5), and a node stays until it is removed.
         let node = unsafe { &*self.heads[level][slot] };
         self.takes(node);
         if node.at.get() <= self.hand {

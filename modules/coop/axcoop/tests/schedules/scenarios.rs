@@ -28,8 +28,8 @@ fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {
     own.domain.close().unwrap();
 }
 
-/// A coroutine that waits for two events.
-fn waits_twice(domain: &'static Domain) -> ([Arc<Event>; 2], JoinHandle<()>) {
+/// Spawns a coroutine that waits for two events, one after the other.
+fn spawn_double_wait(domain: &'static Domain) -> ([Arc<Event>; 2], JoinHandle<()>) {
     let events = [(); 2].map(|()| Event::new());
     let [one, other] = events.clone();
     let waits = async move {
@@ -42,7 +42,7 @@ fn waits_twice(domain: &'static Domain) -> ([Arc<Event>; 2], JoinHandle<()>) {
 /// A thread wakes a coroutine that is about to wait, waits, or has not begun.
 pub fn wake_and_pending() {
     with_domain(1, |domain| {
-        let ([one, other], handle) = waits_twice(domain);
+        let ([one, other], handle) = spawn_double_wait(domain);
         one.signal_to_a_waiter();
         other.signal();
         assert_eq!(handle.join(), Ok(()));
@@ -52,7 +52,7 @@ pub fn wake_and_pending() {
 /// Two threads wake a coroutine that waits twice, with two workers.
 pub fn two_wakers() {
     with_domain(2, |domain| {
-        let ([one, other], handle) = waits_twice(domain);
+        let ([one, other], handle) = spawn_double_wait(domain);
         let thread = thread::spawn(move || one.signal());
         other.signal();
         assert_eq!(handle.join(), Ok(()));
@@ -110,7 +110,7 @@ pub fn names_and_blocks() {
     with_domain(1, |domain: &'static Domain| {
         let event = Event::new();
         let waits = event.clone();
-        // One type for both, so that they are of one size.
+        // One type for both, so that their blocks have one size class.
         let one = |waits: Option<Arc<Event>>| async move {
             if let Some(event) = waits {
                 event.wait().await;
