@@ -11,7 +11,7 @@ use kernel_guard::{BaseGuard, NoPreemptIrqSave};
 
 use crate::{worker, worker_names};
 
-/// ArceOS.
+/// The executor's [`Platform`] on ArceOS.
 pub struct ArceOs;
 
 /// The only value of [`ArceOs`].
@@ -20,7 +20,7 @@ pub static ARCEOS: ArceOs = ArceOs;
 /// Roughly the bytes of a task beside its stack: the task, its entry, its name.
 const TASK_BYTES: usize = 2 * 1024;
 
-// SAFETY: `here` is looked up by the running task; `mask` is `kernel_guard`'s.
+// SAFETY: `here` is looked up by the running task. `mask` is that of `kernel_guard`.
 unsafe impl Platform for ArceOs {
     fn start(&self, domain: DomainId, number: usize) -> Result<(), NoWorker> {
         let stack_bytes = worker_names::stack_bytes(domain);
@@ -71,8 +71,8 @@ unsafe impl Platform for ArceOs {
     }
 
     fn mask(&self) -> usize {
-        // Not interrupts alone: the executor allocates under its lock, and the allocator drops its own guard. A due
-        // preemption of this task would happen there.
+        // Not interrupts alone. The executor allocates under its lock, and when the allocator drops its own guard, a
+        // due preemption of this task would happen.
         NoPreemptIrqSave::acquire()
     }
 

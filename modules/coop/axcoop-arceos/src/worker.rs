@@ -35,12 +35,12 @@ use kspin::SpinNoIrq;
 /// The type that `axtask`'s references point to.
 type AxTask = <AxTaskRef as Deref>::Target;
 
-/// No time.
+/// The value of `until_ns` while the worker waits for no time.
 const NEVER: u64 = u64::MAX;
 
 /// The state of a worker, which the next worker of its number takes over.
 struct Slot {
-    /// The task, which lives while it is here: from the first to the last moment of a worker.
+    /// The worker's task, from its first to its last moment as a worker. It lives while it is stored here.
     task: AtomicPtr<AxTask>,
     /// The pointer that the task has stored. Only the task itself touches it.
     here: AtomicPtr<()>,
@@ -72,7 +72,7 @@ enum State {
 
 static SLOTS: [[Slot; MAX_WORKERS]; DOMAINS] =
     [const { [const { Slot::new() }; MAX_WORKERS] }; DOMAINS];
-/// The domains that have ever had a worker (bit mask), and the number of slots used of each.
+/// The domains that have ever had a worker (bit mask), and the number of slots that each has used.
 static SERVED: AtomicU8 = AtomicU8::new(0);
 static NUMBERS: [AtomicUsize; DOMAINS] = [const { AtomicUsize::new(0) }; DOMAINS];
 
@@ -94,12 +94,12 @@ impl Slot {
         }
     }
 
-    /// Gives the slot to the calling task. The previous one does not need it any more.
+    /// Gives the slot to the calling task. The previous task does not need it any more.
     fn begins(&self) {
         self.here.store(ptr::null_mut(), Relaxed);
         self.task
             .store(current_task_ptr::<AxTask>().cast_mut(), Relaxed);
-        // Dropped without the lock.
+        // The waker is dropped without the lock.
         let before = self.parking.lock().waker.take();
         drop(before);
     }
@@ -214,8 +214,8 @@ pub fn here() -> *const () {
     current().map_or(ptr::null(), |slot| slot.here.load(Relaxed))
 }
 
-/// Stores a pointer for the calling worker. A worker that leaves may have been preempted after its number was free
-/// again, and the next one have taken the slot: then nothing is stored.
+/// Stores a pointer for the calling worker. A worker that leaves may be preempted after its number is free again, and
+/// the next worker may then take the slot. In that case nothing is stored.
 pub fn set_here(here: *const ()) {
     match current() {
         Some(slot) => slot.here.store(here.cast_mut(), Relaxed),
@@ -249,8 +249,8 @@ pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
     task
 }
 
-/// Runs the worker of this number on the calling task, until fewer workers are requested. Meanwhile the task is
-/// pinned to that worker's CPU (rule 3), and under `sched_coop` it is as urgent as the domain.
+/// Runs the worker of this number on the calling task, until fewer workers are requested. Meanwhile the task is pinned
+/// to that worker's CPU (rule 3). Under `sched_coop` it is as urgent as the domain.
 pub fn serve_here(id: DomainId, number: usize) {
     uses(id, number);
     let where_it_may_run = axtask::current().cpumask();

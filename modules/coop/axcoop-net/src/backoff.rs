@@ -1,4 +1,4 @@
-//! How long the poller sleeps between two rounds.
+//! The length of the poller's sleep between two rounds.
 //!
 //! Rules:
 //! 1. For [`ACTIVE`] after the last activity it does not sleep, but yields.

@@ -1,7 +1,7 @@
 //! One TCP socket, and its waiters.
 //!
-//! The poller and the waiters share a word of flags, each of which has one writer at a time, and a waker for each
-//! direction, behind a lock that is held for a few instructions.
+//! The poller and the waiters share a word of flags, and a waker for each direction. A flag has one writer at a time. A
+//! waker is behind a lock that is held for a few instructions.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -30,12 +30,12 @@ pub(crate) enum Side {
 impl Side {
     pub const BOTH: [Self; 2] = [Self::Reader, Self::Writer];
 
-    /// There is a waiter: set by the waiter, cleared by the task that takes the waker.
+    /// Returns the flag that there is a waiter. The waiter sets it, and the task that takes the waker clears it.
     const fn waits(self) -> u8 {
         1 << self as u8
     }
 
-    /// An operation is under way: set and cleared by its future.
+    /// Returns the flag that an operation is under way. Its future sets and clears it.
     const fn taken(self) -> u8 {
         4 << self as u8
     }
@@ -98,7 +98,8 @@ impl Connection {
         self.flags.fetch_and(!side.taken(), Release);
     }
 
-    /// Tries `operation`. If it would block, the caller will be woken when it would not, or is late.
+    /// Tries an operation on the socket. If it would block, the caller is woken once it would not block any more, or
+    /// once its time is over.
     pub fn poll<T>(
         self: &Arc<Self>,
         side: Side,
@@ -156,7 +157,7 @@ impl Connection {
     }
 
     fn take_waker(&self, side: Side) -> Option<(Waker, Waiting)> {
-        // Acquire: the waker that was stored before the flag was set.
+        // Acquire: a poller that sees the flag sees the waker that was stored before.
         if self.flags.fetch_and(!side.waits(), AcqRel) & side.waits() == 0 {
             return None;
         }

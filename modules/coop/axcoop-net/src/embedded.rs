@@ -94,7 +94,7 @@ impl Write for TcpStream {
     }
 }
 
-/// A reference reads while another one writes.
+/// References implement the traits, too, so that one can read while another one writes.
 impl ErrorType for &TcpStream {
     type Error = IoError;
 }

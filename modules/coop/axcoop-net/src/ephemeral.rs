@@ -2,7 +2,7 @@
 //!
 //! Rules:
 //! 1. Each port is the one after the last, among the dynamic ports (RFC 6335, 49152 to 65535), in a circle.
-//! 2. A port in use is skipped; if all are in use, there is none.
+//! 2. A port in use is skipped. If all are in use, there is none.
 
 const FIRST: u16 = 0xc000;
 

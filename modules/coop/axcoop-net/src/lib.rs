@@ -28,17 +28,18 @@
 //! # Why not `axnet`
 //!
 //! The card is ArceOS's (`axdriver`), and so are tasks, time and memory; the stack is smoltcp, as in `axnet`. But
-//! `axnet` 0.3.0-preview.3 between the two cannot be exposed to strangers, and cannot be mended from outside:
+//! `axnet` 0.3.0-preview.3, which is between the two, cannot be exposed to strangers, and cannot be mended from
+//! outside:
 //!
-//! - a client that connects and resets before it is accepted makes it panic (`listen_table.rs`, line 153: `accept`
-//!   unwraps an address that the reset takes away);
-//! - `accept` takes the lock of the port and then that of the sockets, a poll that sees a new connection takes them
-//!   in the opposite order, and two such tasks deadlock; `connect` does the same with the interface;
-//! - a socket that is dropped loses what it had not sent yet;
-//! - 128 KiB for each connection.
+//! - A client that connects and resets before it is accepted makes it panic: `accept` unwraps an address that the reset
+//!   takes away (`listen_table.rs`, line 153).
+//! - `accept` takes the lock of the port and then that of the sockets. A poll that sees a new connection takes them in
+//!   the opposite order, so two such tasks deadlock. `connect` does the same with the interface.
+//! - A socket that is dropped loses what it had not sent yet.
+//! - Each connection takes 128 KiB.
 //!
-//! An image has this or `axstd/net`, not both: there is one card. Nor has it `axstd/fs`: for a disk ArceOS probes the
-//! bus itself, and a second probe takes the disk away. On riscv64 and aarch64 the bus is mapped only with
+//! An image has this or `axstd/net`, not both: there is one card. It cannot have `axstd/fs` either. For a disk ArceOS
+//! probes the bus itself, and a second probe takes the disk away. On riscv64 and aarch64 the bus is mapped only with
 //! `axstd/paging`.
 //!
 //! # Rules
@@ -50,9 +51,9 @@
 //! 3. **Cancelling.** A dropped future drops its waker and its buffer; bytes that arrive are there for the next read.
 //!    There is no pointer into a buffer between polls, whether or not the future's destructor runs. Bytes that a
 //!    dropped write had handed over are sent.
-//! 4. **No wake is lost.** A waiter registers first, then rings. After each ring of a waiter, and after each packet
-//!    that may have changed a connection, the poller looks at *every* connection with a waiter, at its state and not
-//!    at changes. So a change between the try and the registration is seen.
+//! 4. **No wake is lost.** A waiter registers first, then rings. The poller looks after each ring of a waiter, and
+//!    after each packet that may have changed a connection. It looks at the state of *every* connection with a waiter,
+//!    not at changes. So a change between the try and the registration is seen.
 //! 5. **Order.** An operation has the priority of the coroutine that awaits it, or that of [`Operation::at`]. The most
 //!    urgent of the waiters that are ready in a round is woken first. The poller has the priority of its most
 //!    urgent waiter (`priority.rs`).

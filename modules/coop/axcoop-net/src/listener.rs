@@ -47,8 +47,8 @@ impl TcpListener {
     /// accepted.
     ///
     /// # Errors
-    /// `AddrInUse` if there is a listener on the port; `InvalidInput` for port 0; `NoSuchDevice` without a network
-    /// ([`start`](crate::start) returns the reason).
+    /// `AddrInUse` if there is a listener on the port, and `InvalidInput` for port 0. `NoSuchDevice` without a network:
+    /// [`start`](crate::start) then returns the reason.
     pub fn bind(port: u16) -> AxResult<Self> {
         poller::start().map_err(|_| AxError::NoSuchDevice)?;
         let listening = Arc::new(Listening {
@@ -67,7 +67,7 @@ impl TcpListener {
     /// Returns the next connection, and the address of its peer.
     ///
     /// # Errors
-    /// `TimedOut`; `ResourceBusy` if another accept is under way; `BadState` once the listener is dropped.
+    /// `TimedOut`, `ResourceBusy` if another accept is under way, or `BadState` once the listener is dropped.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn accept(&self) -> Accept {
         Accept {
@@ -82,7 +82,8 @@ impl Drop for TcpListener {
     fn drop(&mut self) {
         self.0.closed.store(true, Release);
         self.0.port.close();
-        // An accept refers to the port, too, and would wait for ever. It checks with the lock whether this is closed.
+        // An accept has a reference to the port, too, and would wait for ever. It checks with the lock whether the port
+        // is closed.
         let (accepted, waiter) = {
             let mut state = self.0.state.lock();
             (core::mem::take(&mut state.accepted), state.waiter.take())
@@ -181,7 +182,7 @@ impl Accept {
         let old = state.waiter.replace(waits);
         drop(state);
         drop(old);
-        // The poller looks at each listener in each round: it only must not sleep long.
+        // The poller looks at each listener in each round, so it is enough that it does not sleep long.
         poller_wakeup::ring(priority);
         Poll::Pending
     }

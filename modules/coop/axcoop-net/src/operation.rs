@@ -26,9 +26,9 @@ impl<F: Future> Wait for F {}
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Terms {
-    /// In the time of [`now`]; `Duration::MAX` without a deadline.
+    /// The deadline in the time of [`now`], or `Duration::MAX` without one.
     pub(crate) until: Duration,
-    /// The caller's priority if none.
+    /// The priority set with [`Operation::at`], or none for that of the caller.
     pub(crate) at: Option<Priority>,
 }
 

@@ -32,13 +32,13 @@ const DEADLINES: Duration = Duration::from_millis(5);
 pub struct Statistics {
     /// Rounds of receiving and sending packets.
     pub rounds: u64,
-    /// Packets received.
+    /// Packets that were received.
     pub packets: u64,
     /// Looks at a connection with a waiter.
     pub looks: u64,
-    /// Wakes.
+    /// Wakes of waiters.
     pub wakes: u64,
-    /// Sleeps.
+    /// Sleeps between two rounds.
     pub sleeps: u64,
 }
 
@@ -99,9 +99,9 @@ pub(crate) struct Poller {
 /// The action of the poller between two rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// It yields.
+    /// The poller yields to other tasks.
     Yield,
-    /// It sleeps until a ring, or for this long.
+    /// The poller sleeps until a ring, or for this long.
     Sleep(Option<Duration>),
 }
 
@@ -117,7 +117,7 @@ fn run() {
     }
 }
 
-/// Marks the poller's priority before it wakes the poller (rule 4 of [`urgency`]).
+/// Marks the poller's priority before it wakes the poller (rule 4 of [`priority`]).
 #[derive(Default)]
 pub(crate) struct Sleeper {
     task: AtomicWaker,

@@ -1,4 +1,4 @@
-//! How the poller is told that it has something to do.
+//! The bell, by which the poller is told that it has something to do.
 
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use core::task::Poll;
@@ -8,9 +8,9 @@ use futures_util::task::AtomicWaker;
 
 use crate::priority;
 
-/// A ring has come, and no round has begun since.
+/// True if a ring has come and no round has begun since.
 static RUNG: AtomicBool = AtomicBool::new(false);
-/// There are waiters that the poller has not seen.
+/// True if there are waiters that the poller has not seen.
 static LOOK: AtomicBool = AtomicBool::new(false);
 static BELL: AtomicWaker = AtomicWaker::new();
 

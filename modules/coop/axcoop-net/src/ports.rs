@@ -14,8 +14,8 @@ use crate::stack::Socket;
 
 /// A port, as the poller sees it.
 pub(crate) trait Listens: Send + Sync {
-    /// Takes in new connections, and hands out the wakers. Returns true if a connection has come, and none if the
-    /// port is closed. `fetched` is empty before and after.
+    /// Takes the new connections of the stack, and hands out the waker of a waiter that is ready or late. Returns true
+    /// if a connection has come, and none if the port is closed. `fetched` is empty before and after.
     fn look(
         &self,
         now: Duration,

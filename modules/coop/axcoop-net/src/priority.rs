@@ -1,15 +1,15 @@
 //! The priority of the poller: that of its most urgent work.
 //!
 //! Rules:
-//! 1. **Waiters.** While there are waiters, it has the priority of the most urgent one. A waiter that comes, or
-//!    becomes more urgent, counts at once; one that goes, until the next round has ended.
+//! 1. **Waiters.** While there are waiters, it has the priority of the most urgent one. A waiter that arrives, or
+//!    becomes more urgent, counts at once. One that leaves counts until the next round has ended.
 //! 2. **Rings.** A ring counts with its priority until a round has been made for it. So written bytes are sent at the
 //!    priority of the write.
 //! 3. With neither it has [`Priority::DEFAULT`], like a task.
 //! 4. **Marks.** It marks its priority in [`SUMMARY`], as a domain with one ready coroutine. `sched_coop` picks by
 //!    that, and a worker with less urgent coroutines yields to it under every policy. While it sleeps nothing is
 //!    marked; a ring or a tick marks the priority before it wakes the poller.
-//! 5. LOOK AGAIN, of [`axcoop_summary`]: a ring is noted and then marked; the poller clears the marks and then looks
+//! 5. LOOK AGAIN (of [`axcoop_summary`]): a ring is noted and then marked. The poller clears the marks and then looks
 //!    at the notes. So no noted ring stays unmarked, and a stale mark is cleared after the next round.
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
@@ -68,7 +68,7 @@ pub(crate) fn ends_round() {
     ends_round_while(|| {});
 }
 
-/// Ends the round, with a call of `others` at the worst moment.
+/// Ends the round. Calls `others` at the moment at which a ring is most likely to be missed.
 fn ends_round_while(others: impl FnOnce()) {
     let Some(domain) = domain() else {
         return;

@@ -18,9 +18,9 @@ use smoltcp::wire::IpEndpoint;
 
 use crate::system;
 
-/// The bytes that a connection holds of what has come and has not been read.
+/// The most bytes that a connection holds that have arrived and have not been read.
 pub const RECEIVE_BUFFER: usize = 8 * 1024;
-/// The bytes that a connection holds of what was written and has not been acknowledged.
+/// The most bytes that a connection holds that were written and have not been acknowledged.
 pub const SEND_BUFFER: usize = 8 * 1024;
 /// The number of sockets: of connections in both directions, established or not, and of those that linger. Beyond
 /// them a stranger's first packet is ignored, and `connect` fails with `TooManyOpenFiles`. They take some 17 MiB at
@@ -85,7 +85,7 @@ impl Sockets {
         let mut socket = tcp::Socket::new(buffer(RECEIVE_BUFFER), buffer(SEND_BUFFER));
         socket.set_timeout(Some(DEAD_AFTER));
         socket.set_keep_alive(Some(ASK_AFTER));
-        // Writes are whole messages; waiting for more is of no use.
+        // Writes are whole messages, so waiting for more gains nothing.
         socket.set_nagle_enabled(false);
         Ok(socket)
     }

@@ -4,19 +4,19 @@
 //! 1. **LOCK.** One lock is around the interface, the card and all sockets. It is held for one received packet, one
 //!    sweep of sent packets, or one socket's bytes. No task waits under it, and no code of a caller runs under it: no
 //!    waker and no destructor.
-//! 2. A socket in the state of listening exists only for a connection that is being established: it is made when the
-//!    first packet is seen, before smoltcp sees that. So any number may come at a time, up to [`BACKLOG`] that are
-//!    not accepted, including half-open ones, and as far as `sockets.rs` has sockets and memory. A peer whose packet
-//!    is ignored tries again.
+//! 2. A listening socket exists only for a connection that is being established. It is made when the first packet is
+//!    seen, before smoltcp sees that packet. So any number may arrive at a time, up to [`BACKLOG`] that are not
+//!    accepted, including half-open ones, and as far as `sockets.rs` has sockets and memory. A peer whose packet is
+//!    ignored tries again.
 //! 3. A connection that is reset before it is established is gone, and its memory with it.
 //! 4. A socket without an owner stays until the peer has all that was written and has ended its stream, or [`LINGER`]
 //!    has passed, or [`LINGERING`] others have come after it. In the last two cases the peer is sent a reset:
 //!    otherwise it would use a connection without an owner.
-//! 5. **FLOOD.** A first packet without a place gets the socket of a connection to the same port that is not
-//!    established: of one that was reset, or else of the oldest half-open one. This takes no memory. So a handshake
-//!    may take until as many others have begun as there are half-open ones. That is [`BACKLOG`] without those that
-//!    wait to be accepted, or fewer if `sockets.rs` has no more; and [`HANDSHAKE`] at most. An established connection
-//!    is never driven out. smoltcp cannot answer without a socket, as with SYN cookies.
+//! 5. **FLOOD.** A first packet without a place gets the socket of another connection to the same port that is not
+//!    established. That is one that was reset, or else the oldest half-open one. This takes no memory. So a handshake
+//!    must end before as many others have begun as there are half-open connections, and within [`HANDSHAKE`]. Their
+//!    number is [`BACKLOG`] less those that wait to be accepted, or lower if `sockets.rs` has no more. An established
+//!    connection is never driven out. SYN cookies are no alternative, because smoltcp cannot answer without a socket.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -73,9 +73,9 @@ struct Port {
     number: u16,
     /// The [`Listen`] of the port: the next one may have the same port number.
     listen: u64,
-    /// Not established, or established and not fetched; in the order of their first packets.
+    /// The connections that are not established, or not fetched, in the order of their first packets.
     coming: Vec<SocketHandle>,
-    /// The number established, fetched, and not accepted.
+    /// The number of connections that are fetched and not accepted.
     fetched: usize,
 }
 
@@ -187,9 +187,8 @@ pub fn clear_lingering() {
             if is_over {
                 sockets.remove(*handle);
             } else if is_late {
-                // The next sweep sends the reset, and the next look, which comes after that, finds it closed. If the
-                // card has no room, the reset is lost like any packet: the next packet of the peer is answered by
-                // another.
+                // The next sweep sends the reset, and the next look after that finds the socket closed. If the card has
+                // no room, the reset is lost like any packet. The next packet of the peer is answered by another one.
                 socket.abort();
             }
             !is_over
@@ -219,8 +218,8 @@ fn first_of_connection(packet: &[u8]) -> Option<(IpEndpoint, IpEndpoint)> {
 }
 
 impl Port {
-    /// Takes the socket of a connection that is not established (rule 5). It can only begin anew: its peer is sent
-    /// nothing, and is reset with its next packet.
+    /// Takes the socket of a connection that is not established (rule 5). The connection can only begin anew: its peer
+    /// is sent nothing, and is reset with its next packet.
     ///
     /// **Cost.** A look at [`BACKLOG`] sockets at most.
     #[cold]
@@ -316,7 +315,8 @@ impl Listen {
                 let socket = sockets.get_mut(*handle);
                 match (socket.state(), socket.remote_endpoint()) {
                     (State::SynReceived, _) => true,
-                    // Reset: before it was established, it listens again; after that, it is closed.
+                    // The connection was reset. Its socket listens again if it was not established, and is closed
+                    // otherwise.
                     (State::Listen | State::Closed, _) | (_, None) => {
                         sockets.remove(*handle);
                         false
@@ -533,7 +533,7 @@ pub fn on_wire<R>(f: impl FnOnce(&mut Wire) -> R) -> R {
     with(|stack| f(&mut stack.card.wire))
 }
 
-/// Forgets everything.
+/// Removes the network of a failed test.
 #[cfg(test)]
 pub fn abandon() {
     *STACK.lock() = None;

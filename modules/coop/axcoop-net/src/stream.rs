@@ -22,10 +22,12 @@ impl TcpStream {
     /// Connects to a remote address, from a port of its own.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`; `AddrInUse` if all own ports are used; `TooManyOpenFiles` if there are
-    /// [`SOCKETS`](crate::SOCKETS); `NoMemory` if there is none for it with [`HEADROOM`](crate::HEADROOM);
-    /// `Unsupported` if the address is not IPv4; `NoSuchDevice` without a network ([`start`](crate::start) returns
-    /// the reason).
+    /// - `ConnectionRefused` or `TimedOut`.
+    /// - `AddrInUse` if all own ports are used.
+    /// - `TooManyOpenFiles` if there are [`SOCKETS`](crate::SOCKETS) already.
+    /// - `NoMemory` if there is none for it beside [`HEADROOM`](crate::HEADROOM).
+    /// - `Unsupported` if the address is not IPv4.
+    /// - `NoSuchDevice` without a network: [`start`](crate::start) then returns the reason.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn connect(remote: SocketAddr) -> Connect {
         Connect {
@@ -44,7 +46,7 @@ impl TcpStream {
     /// stream, or for an empty buffer.
     ///
     /// # Errors
-    /// `ConnectionReset` if the connection is broken; `TimedOut`; `ResourceBusy` if another read is under way.
+    /// `ConnectionReset` if the connection is broken, `TimedOut`, or `ResourceBusy` if another read is under way.
     #[must_use = "nothing happens until it is awaited, or waited for"]
     pub fn read<B: AsMut<[u8]> + Unpin>(&self, buffer: B) -> Read<B> {
         Read(Transfer::new(&self.0, Side::Reader, buffer))
@@ -88,7 +90,7 @@ struct Transfer<B> {
     terms: Terms,
     /// True if the operation has taken the side.
     taken: bool,
-    /// Returned at the end.
+    /// The caller's buffer, which is returned at the end.
     buffer: Option<B>,
 }
 
@@ -172,7 +174,7 @@ impl<B: AsMut<[u8]> + Unpin> Transfer<B> {
                         .receive(buffer))
             )
         };
-        // There is room for the peer to send more, which it must be told.
+        // The peer may send more now, and must be told so.
         if matches!(result, Ok(1..)) {
             poller_wakeup::ring(this.terms.priority());
         }

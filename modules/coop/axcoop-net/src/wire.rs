@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use axdriver::AxNetDevice;
 use axdriver::prelude::{NetBufPtr, NetDriverOps};
 
-/// The address of the image and of its gateway, as given to the build.
+/// The address of the image, as given to the build (`AX_IP`).
 pub const OWN_ADDRESS: Option<&str> = option_env!("AX_IP");
-/// The gateway: see [`OWN_ADDRESS`].
+/// The address of the gateway, as given to the build (`AX_GW`).
 pub const GATEWAY: Option<&str> = option_env!("AX_GW");
 
 /// Why there is no network.
@@ -30,7 +30,7 @@ impl core::fmt::Display for NoNetwork {
 
 impl core::error::Error for NoNetwork {}
 
-/// The card.
+/// The network card of the machine.
 pub struct Wire(AxNetDevice);
 
 impl Wire {
@@ -66,7 +66,7 @@ impl Wire {
     pub fn send<R>(&mut self, length: usize, fill: impl FnOnce(&mut [u8]) -> R) -> R {
         let filled = self.0.alloc_tx_buffer(length).map(|mut buffer: NetBufPtr| {
             let result = fill(buffer.packet_mut());
-            // Lost, as on a wire, if the device does not take it.
+            // If the device does not take the packet, it is lost, as on a wire.
             let _ = self.0.transmit(buffer);
             result
         });

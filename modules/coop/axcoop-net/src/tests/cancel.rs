@@ -38,7 +38,7 @@ enum Way {
 enum Stage {
     /// It has not been polled.
     Made,
-    /// It waits.
+    /// It has been polled, and waits.
     Waits,
     /// It has been woken, because what it waits for is there.
     Woken,
@@ -245,7 +245,7 @@ fn rule_3_cancelled_read_loses_no_bytes() {
         };
         let rest = net.read(&reads, 5 - had.len());
         assert_eq!([had, rest].concat(), b"first");
-        net.goes_on(&reads, &writes);
+        net.assert_both_directions_work(&reads, &writes);
     });
 }
 
@@ -295,7 +295,7 @@ fn rule_3_cancelled_write_does_not_disturb_the_next() {
         assert!(matches!(done, Poll::Ready((Ok(()), _))));
         next.cancel();
         assert_eq!(read, sent);
-        net.goes_on(&reads, &writes);
+        net.assert_both_directions_work(&reads, &writes);
     });
 }
 
@@ -330,7 +330,7 @@ fn rule_3_bytes_that_a_dropped_write_handed_over_are_sent() {
         let handed_over = read.len() - END.len();
         assert!(handed_over >= SEND_BUFFER && handed_over < bytes.len());
         assert_eq!(read[..handed_over], bytes[..handed_over]);
-        net.goes_on(&reads, &writes);
+        net.assert_both_directions_work(&reads, &writes);
     }
 }
 
@@ -350,7 +350,7 @@ fn rule_3_cancelled_accept_loses_no_connection() {
                 net.done(listener.accept()).unwrap().0
             }
         };
-        net.goes_on(&connects.unwrap(), &accepted);
+        net.assert_both_directions_work(&connects.unwrap(), &accepted);
     });
 }
 
@@ -377,7 +377,7 @@ fn rule_3_cancelled_connect_leaves_no_socket() {
                 end => assert_eq!(end, Ok(0)),
             }
         };
-        net.goes_on(&other, &accepted);
+        net.assert_both_directions_work(&other, &accepted);
     });
 }
 
@@ -394,7 +394,7 @@ fn rule_2_dropped_listener_frees_its_port_and_its_waiter() {
     accepts.cancel();
     let next = net.listen(80);
     let (one, other) = net.pair(&next, 80);
-    net.goes_on(&one, &other);
+    net.assert_both_directions_work(&one, &other);
 }
 
 /// An operation that is refused because another is under way returns its buffer.
@@ -408,7 +408,7 @@ fn rule_2_side_is_free_as_soon_as_its_operation_is_cancelled() {
     assert_eq!(buffer.bytes, b"mine");
     drop(buffer);
     first.cancel();
-    net.goes_on(&reads, &writes);
+    net.assert_both_directions_work(&reads, &writes);
     let mut accepts = Begun::new(listener.accept());
     accepts.wait();
     assert!(matches!(

@@ -30,7 +30,7 @@ fn transfers_more_than_a_buffer_both_ways() {
     let (written, read) = net.done(both);
     written.unwrap();
     assert!(read == sent);
-    net.goes_on(&one, &other);
+    net.assert_both_directions_work(&one, &other);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn deadline_bounds_all_later_calls() {
     let mut bytes = [0; 4];
     net.done(async { one.read_exact(&mut bytes).await.unwrap() });
     assert_eq!(&bytes, b"here");
-    net.goes_on(one.stream(), &other);
+    net.assert_both_directions_work(one.stream(), &other);
     let error = net.done(async {
         loop {
             if let Err(error) = one.write(&[0; 1000]).await {

@@ -106,7 +106,7 @@ impl Net {
         listener
     }
 
-    /// A network with a listener on port 80, and a connection through it.
+    /// Makes a network with a listener on port 80, and a connection through it.
     pub fn connected() -> (Self, TcpListener, TcpStream, TcpStream) {
         let mut net = Self::new();
         let listener = net.listen(80);
@@ -125,7 +125,7 @@ impl Net {
         self.buffers.with(bytes)
     }
 
-    /// A buffer of this many zeros.
+    /// Returns a buffer of this many zeros.
     pub fn room(&self, length: usize) -> Buffer {
         self.buffer(&vec![0; length])
     }
@@ -153,7 +153,7 @@ impl Net {
     }
 
     /// Asserts that both directions of the connection still work.
-    pub fn goes_on(&mut self, one: &TcpStream, other: &TcpStream) {
+    pub fn assert_both_directions_work(&mut self, one: &TcpStream, other: &TcpStream) {
         for (from, to) in [(one, other), (other, one)] {
             self.write_all(from, b"it goes on");
             assert_eq!(self.read(to, 10), b"it goes on");

@@ -41,7 +41,7 @@ static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn rule_1_sockets_are_bounded() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     let mut accepted = Vec::new();
     for begin in (0..SOCKETS).step_by(BACKLOG) {
         let some = ports(SOCKETS).skip(begin).take(BACKLOG);
@@ -51,30 +51,33 @@ fn rule_1_sockets_are_bounded() {
         }
     }
     assert_eq!(stack::sockets(), SOCKETS);
-    stranger.begins(5000, 80);
+    stranger.send_first(5000, 80);
     assert_eq!(net.told(), []);
     let connects = net.done(TcpStream::connect(here(81)));
     assert!(matches!(connects, Err(Error::TooManyOpenFiles)));
     assert_eq!(stack::sockets(), SOCKETS);
     // The others go on, and one that closes makes room.
-    stranger.sends((1, 80), TcpControl::Rst, FIRST + 1, None);
+    stranger.send((1, 80), TcpControl::Rst, FIRST + 1, None);
     net.rounds(3);
     drop(accepted.swap_remove(0));
     net.rounds(10);
     assert_eq!(stack::sockets(), SOCKETS - 1);
-    stranger.begins(5000, 80);
+    stranger.send_first(5000, 80);
     let told = net.told();
-    assert!(told.iter().any(|told| told.says(5000, TcpControl::Syn)));
+    assert!(
+        told.iter()
+            .any(|told| told.is_packet(5000, TcpControl::Syn))
+    );
 }
 
 #[test]
 fn rule_2_first_packet_is_not_answered_without_memory() {
-    let (mut net, _listener, stranger) = Stranger::comes();
+    let (mut net, _listener, stranger) = Stranger::set_up();
     net.told();
     for free in [0, HEADROOM, HEADROOM + RECEIVE_BUFFER + SEND_BUFFER] {
         system::set_free(free);
         let held = HELD.get();
-        stranger.begins(1, 80);
+        stranger.send_first(1, 80);
         net.round();
         assert!(HELD.get() - held < RECEIVE_BUFFER as isize, "{free}");
         assert_eq!(net.told(), [], "{free}");
@@ -82,7 +85,7 @@ fn rule_2_first_packet_is_not_answered_without_memory() {
     }
     // The stranger tries again.
     system::set_free(usize::MAX);
-    stranger.begins(1, 80);
+    stranger.send_first(1, 80);
     assert_eq!(net.told()[0].control, TcpControl::Syn);
 }
 
@@ -99,12 +102,12 @@ fn rule_2_connect_fails_without_memory() {
 /// rest of the system.
 #[test]
 fn rule_2_connection_takes_no_more_than_was_asked_for() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     net.told();
     let mut told = Vec::with_capacity(BACKLOG);
     for port in ports(BACKLOG) {
         let before = HELD.get();
-        stranger.begins(port, 80);
+        stranger.send_first(port, 80);
         net.round();
         let asked = system::asked();
         told.extend(net.told());
@@ -117,7 +120,7 @@ fn rule_2_connection_takes_no_more_than_was_asked_for() {
         );
     }
     let half_open = HELD.get();
-    told.iter().for_each(|told| stranger.completes(*told, 80));
+    told.iter().for_each(|told| stranger.complete(*told, 80));
     net.rounds(BACKLOG / 16);
     // Some packets were sent twice, because the handshakes took so long.
     net.told();

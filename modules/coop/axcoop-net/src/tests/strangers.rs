@@ -18,13 +18,13 @@ use super::{Begun, Net, here};
 use crate::stack::{self, on_wire};
 use crate::{BACKLOG, HANDSHAKE, LINGER, LINGERING, TcpListener, TcpStream, system, wire};
 
-/// A machine that is played packet by packet.
+/// A machine that a test plays packet by packet.
 pub struct Stranger {
     address: Ipv4Address,
     card: EthernetAddress,
 }
 
-/// A packet that it was sent.
+/// A packet that a stranger was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The port of the stranger.
@@ -39,20 +39,20 @@ pub const FIRST: TcpSeqNumber = TcpSeqNumber(1000);
 
 impl Told {
     /// Returns true if it is this kind of packet to this port.
-    pub fn says(&self, port: u16, control: TcpControl) -> bool {
+    pub fn is_packet(&self, port: u16, control: TcpControl) -> bool {
         (self.port, self.control) == (port, control)
     }
 }
 
 impl Stranger {
     /// Sets up a listener on port 80, and a stranger that has asked for its card.
-    pub fn comes() -> (Net, TcpListener, Self) {
+    pub fn set_up() -> (Net, TcpListener, Self) {
         let mut net = Net::new();
         let listener = net.listen(80);
         (net, listener, Self::new())
     }
 
-    /// A stranger that names its card, by asking for ours as a machine does before it connects.
+    /// Makes a stranger that names its card, by asking for ours as a machine does before it connects.
     pub fn new() -> Self {
         let stranger = Self::silent(200);
         let asks = ArpRepr::EthernetIpv4 {
@@ -65,11 +65,11 @@ impl Stranger {
         let packet = stranger.frame(EthernetProtocol::Arp, asks.buffer_len(), |payload| {
             asks.emit(&mut ArpPacket::new_unchecked(payload));
         });
-        on_wire(|wire| wire.comes(packet));
+        on_wire(|wire| wire.inject(packet));
         stranger
     }
 
-    /// A stranger that does not, and does not answer requests for its card.
+    /// Makes a stranger that does not name its card, and does not answer requests for it.
     fn silent(number: u8) -> Self {
         Self {
             address: Ipv4Address::new(10, 9, 8, number),
@@ -95,7 +95,7 @@ impl Stranger {
     }
 
     /// Sends a packet without data from one of its ports to one of ours.
-    pub fn sends(
+    pub fn send(
         &self,
         (from, to): (u16, u16),
         control: TcpControl,
@@ -134,18 +134,18 @@ impl Stranger {
                 &sums,
             );
         });
-        on_wire(|wire| wire.comes(packet));
+        on_wire(|wire| wire.inject(packet));
     }
 
     /// Sends the first packet of a connection.
-    pub fn begins(&self, from: u16, to: u16) {
-        self.sends((from, to), TcpControl::Syn, FIRST, None);
+    pub fn send_first(&self, from: u16, to: u16) {
+        self.send((from, to), TcpControl::Syn, FIRST, None);
     }
 
-    /// Completes a handshake with the answer to what it was told. Acknowledges an end likewise, without ending itself.
-    pub fn completes(&self, told: Told, to: u16) {
+    /// Completes a handshake with the answer to a packet. Acknowledges an end likewise, without ending its own stream.
+    pub fn complete(&self, told: Told, to: u16) {
         let ack = Some(told.number + 1);
-        self.sends((told.port, to), TcpControl::None, FIRST + 1, ack);
+        self.send((told.port, to), TcpControl::None, FIRST + 1, ack);
     }
 }
 
@@ -184,11 +184,11 @@ impl Net {
         let from: Vec<_> = from.collect();
         // As many as the poller receives in a round.
         for ports in from.chunks(32) {
-            ports.iter().for_each(|port| stranger.begins(*port, to));
+            ports.iter().for_each(|port| stranger.send_first(*port, to));
             let told = self.told();
             for told in &told {
                 assert_eq!(told.control, TcpControl::Syn);
-                stranger.completes(*told, to);
+                stranger.complete(*told, to);
             }
             let answered: Vec<_> = told.iter().map(|told| told.port).collect();
             assert_eq!(answered, ports);
@@ -198,14 +198,14 @@ impl Net {
 
     /// Begins a connection from this port, and returns the answer.
     fn half_open(&mut self, stranger: &Stranger, port: u16) -> Told {
-        stranger.begins(port, 80);
+        stranger.send_first(port, 80);
         self.told()[0]
     }
 
     /// Begins connections from these ports, one a round.
     fn fill_backlog(&mut self, stranger: &Stranger, ports: RangeInclusive<u16>) {
         for port in ports {
-            stranger.begins(port, 80);
+            stranger.send_first(port, 80);
             self.round();
         }
         self.told();
@@ -227,15 +227,15 @@ pub fn ports(n: usize) -> impl Iterator<Item = u16> {
 
 #[test]
 fn rule_2_full_backlog_refuses_connections_until_one_is_accepted() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     net.come(&stranger, ports(BACKLOG), 80);
     assert_eq!(stack::sockets(), BACKLOG);
-    stranger.begins(5000, 80);
+    stranger.send_first(5000, 80);
     assert_eq!(net.told(), []);
     assert_eq!(stack::sockets(), BACKLOG);
     let (first, peer) = net.accept(&listener);
     assert_eq!(peer.port(), 1, "in the order in which they came");
-    stranger.begins(5000, 80);
+    stranger.send_first(5000, 80);
     assert_eq!(net.told()[0].control, TcpControl::Syn);
     assert_eq!(stack::sockets(), BACKLOG + 1);
     drop(first);
@@ -244,7 +244,7 @@ fn rule_2_full_backlog_refuses_connections_until_one_is_accepted() {
 /// The peer acknowledges our end and does not end itself.
 #[test]
 fn rule_4_peer_that_does_not_end_is_reset() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     net.come(&stranger, 1..2, 80);
     drop(net.accept(&listener));
     let told = net.told();
@@ -252,7 +252,7 @@ fn rule_4_peer_that_does_not_end_is_reset() {
         panic!("it was told {told:?}");
     };
     assert_eq!(end.control, TcpControl::Fin);
-    stranger.completes(end, 80);
+    stranger.complete(end, 80);
     assert_eq!(net.told(), []);
     system::pass(LINGER - Duration::from_millis(20));
     assert_eq!(net.told(), [], "before its time");
@@ -271,7 +271,7 @@ fn rule_4_peer_that_does_not_end_is_reset() {
 
 #[test]
 fn rule_4_oldest_of_too_many_lingering_connections_are_reset() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     net.come(&stranger, ports(LINGERING + 2), 80);
     for _ in 0..LINGERING + 2 {
         drop(net.done(listener.accept()).unwrap());
@@ -298,7 +298,7 @@ fn rule_5_flood_keeps_no_genuine_peer_out() {
     assert_eq!(stack::sockets(), 0);
     for number in 0..3 * BACKLOG {
         let stranger = Stranger::silent(50 + (number % 100) as u8);
-        stranger.begins(1 + number as u16, 80);
+        stranger.send_first(1 + number as u16, 80);
         if number % 32 == 0 {
             net.round();
         }
@@ -312,23 +312,23 @@ fn rule_5_flood_keeps_no_genuine_peer_out() {
         panic!("the genuine peer is kept out");
     };
     let (accepted, _) = net.accept(&listener);
-    net.goes_on(&connected, &accepted);
+    net.assert_both_directions_work(&connected, &accepted);
 }
 
 /// A handshake may take until a full backlog of others has begun after it.
 #[test]
 fn rule_5_oldest_half_open_connection_makes_room() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     let first = net.half_open(&stranger, 1);
     let second = net.half_open(&stranger, 2);
     net.fill_backlog(&stranger, 3..=LAST + 1);
     // One more than there is room for has come, and not two.
-    stranger.completes(second, 80);
+    stranger.complete(second, 80);
     assert_eq!(net.told(), []);
     assert_eq!(net.accept(&listener).1.port(), 2);
-    stranger.completes(first, 80);
+    stranger.complete(first, 80);
     let told = net.told();
-    assert!(told.iter().any(|told| told.says(1, TcpControl::Rst)));
+    assert!(told.iter().any(|told| told.is_packet(1, TcpControl::Rst)));
     let mut accepts = Begun::new(listener.accept());
     assert!(accepts.poll().is_pending(), "the others stay half-open");
 }
@@ -336,14 +336,14 @@ fn rule_5_oldest_half_open_connection_makes_room() {
 /// A connection that was reset makes room before one that may still complete.
 #[test]
 fn rule_5_reset_connection_makes_room_first() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     let first = net.half_open(&stranger, 1);
     net.fill_backlog(&stranger, 2..=LAST);
     // In one round, before an accept looks.
-    stranger.sends((LAST, 80), TcpControl::Rst, FIRST + 1, None);
-    stranger.begins(5000, 80);
+    stranger.send((LAST, 80), TcpControl::Rst, FIRST + 1, None);
+    stranger.send_first(5000, 80);
     net.round();
-    stranger.completes(first, 80);
+    stranger.complete(first, 80);
     net.rounds(3);
     assert_eq!(net.accept(&listener).1.port(), 1);
 }
@@ -351,12 +351,12 @@ fn rule_5_reset_connection_makes_room_first() {
 /// Not even before an accept has looked.
 #[test]
 fn rule_5_established_connection_is_not_driven_out() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     let first = net.half_open(&stranger, 1);
     net.fill_backlog(&stranger, 2..=LAST);
     // In one round.
-    stranger.completes(first, 80);
-    stranger.begins(5000, 80);
+    stranger.complete(first, 80);
+    stranger.send_first(5000, 80);
     net.rounds(3);
     assert_eq!(net.accept(&listener).1.port(), 1);
     assert_eq!(stack::sockets(), BACKLOG);
@@ -364,20 +364,20 @@ fn rule_5_established_connection_is_not_driven_out() {
 
 #[test]
 fn rule_5_handshake_is_reset_after_its_time() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     let first = net.half_open(&stranger, 1);
     let second = net.half_open(&stranger, 2);
     system::pass(HANDSHAKE - Duration::from_millis(20));
     net.told();
-    stranger.completes(first, 80);
+    stranger.complete(first, 80);
     assert_eq!(net.told(), []);
     system::pass(Duration::from_millis(20));
     net.rounds(10);
     assert_eq!(stack::sockets(), 1);
-    assert!(net.told().last().unwrap().says(2, TcpControl::Rst));
-    stranger.completes(second, 80);
+    assert!(net.told().last().unwrap().is_packet(2, TcpControl::Rst));
+    stranger.complete(second, 80);
     let told = net.told();
-    assert!(told[0].says(2, TcpControl::Rst));
+    assert!(told[0].is_packet(2, TcpControl::Rst));
     // An established connection has no such limit.
     let (accepted, peer) = net.accept(&listener);
     assert_eq!(peer.port(), 1);
@@ -389,17 +389,17 @@ fn rule_5_handshake_is_reset_after_its_time() {
 /// The memory of the half-open connection that makes room is enough.
 #[test]
 fn rule_5_oldest_half_open_connection_makes_room_without_memory() {
-    let (mut net, listener, stranger) = Stranger::comes();
+    let (mut net, listener, stranger) = Stranger::set_up();
     for port in 1..=3 {
-        stranger.begins(port, 80);
+        stranger.send_first(port, 80);
     }
     assert_eq!(net.told().len(), 3);
     system::set_free(0);
-    stranger.begins(4, 80);
+    stranger.send_first(4, 80);
     let told = net.told();
-    assert!(told[0].says(4, TcpControl::Syn));
+    assert!(told[0].is_packet(4, TcpControl::Syn));
     assert_eq!(stack::sockets(), 3);
-    stranger.completes(told[0], 80);
+    stranger.complete(told[0], 80);
     net.told();
     let (_, peer) = net.accept(&listener);
     assert_eq!(peer.port(), 4);

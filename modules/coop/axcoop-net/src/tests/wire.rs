@@ -58,8 +58,8 @@ impl Wire {
         result
     }
 
-    /// Receives a packet from a stranger.
-    pub fn comes(&mut self, packet: Vec<u8>) {
+    /// Puts a packet of a stranger on the cable, to be received next.
+    pub fn inject(&mut self, packet: Vec<u8>) {
         self.comes.push_back(packet);
     }
 
