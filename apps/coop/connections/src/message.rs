@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_product_is_that_of_matrices() {
+    fn product_is_that_of_matrices() {
         let mut unit = [0; SIZE * SIZE];
         (0..SIZE).for_each(|at| unit[at * SIZE + at] = 1);
         assert_eq!(multiply(&BASE, &unit), BASE);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_answer_is_taken_and_a_wrong_one_is_not() {
+    fn only_the_right_answer_is_accepted() {
         let mut message = Message::request(1_023, 49, 5);
         assert!(!message.answers(1_023, 49), "it is the request still");
         message.matrix = multiply(&message.matrix, &FACTOR);

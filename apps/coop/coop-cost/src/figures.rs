@@ -17,7 +17,7 @@ use alloc::{format, string::String};
 use sched_tests_common::results::{Setting, context};
 use sched_tests_results::{COUNTED, CoopLine};
 
-/// A limit.
+/// The limit that a figure, or its ratio, has to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// An upper limit of the ratio if there is one, else of the figure.
@@ -34,7 +34,7 @@ impl Limit {
     }
 }
 
-/// One figure.
+/// A figure of coroutines, with that of threads if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     pub what: &'static str,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_held_against_its_limit() {
+    fn ratio_passes_up_to_its_limit() {
         assert!(switch(&COUNTED_HERE, 88.0).pass());
         assert!(!switch(&COUNTED_HERE, 88.1).pass());
         let elsewhere = Setting {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_of_ours_is_no_measure_of_a_switch_and_the_hosts_time_of_none() {
+    fn switch_has_no_limit_under_other_schedulers_or_in_real_time() {
         for setting in [
             Setting {
                 sched: "rr",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_is_of_the_most_over_the_least() {
+    fn spread_is_the_highest_cost_over_the_lowest() {
         let of = |costs: [f64; 3]| Figure::spread(&COUNTED_HERE, 100, costs.into_iter());
         assert_eq!(of([50.0, 51.0, 50.5]).coroutines, 1.02);
         assert!(of([50.0, 51.0, 50.5]).pass());
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_at_least_so_many_times() {
+    fn connections_have_a_lower_limit() {
         let connections = |coroutines| Figure {
             what: "connections",
             among: 3,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_rounded_and_a_row_says_what_was_missed() {
+    fn line_is_rounded_and_row_marks_a_missed_limit() {
         let line = switch(&COUNTED_HERE, 76.4567).line(&COUNTED_HERE, "run");
         assert_eq!((line.coroutines, line.ratio), (76.46, Some(0.478)));
         let row = switch(&COUNTED_HERE, 100.0).row();

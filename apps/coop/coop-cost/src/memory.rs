@@ -27,7 +27,7 @@ const PRIORITY: Priority = Priority::DEFAULT;
 /// The bytes that ArceOS's allocator, TLSF, puts before each block, and the multiple to which it rounds the sum.
 const HEAD_BYTES: usize = 16;
 const GRAIN_BYTES: usize = 32;
-/// The limit for all of them to be gone, and the time between two looks.
+/// The limit for all coroutines or threads to be gone, and the time between two looks.
 const PATIENCE_NS: u64 = 60_000_000_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -160,7 +160,7 @@ impl Drop for Reserve {
     }
 }
 
-/// The number of connections that fitted, the bytes that were left at the end, and whether all came to their end.
+/// The number of connections that fitted, the bytes that were not freed at the end, and whether all were served.
 #[derive(Clone, Copy, Debug)]
 pub struct Connections {
     pub fitted: usize,
@@ -288,7 +288,7 @@ fn of_threads() -> Connections {
         let thread = axtask::spawn_raw(body, "".into(), STACK_BYTES);
         threads.push(Arc::downgrade(&thread));
         drop(thread);
-        // It waits, with all its memory, before the next one comes.
+        // The new thread waits, with all its memory, before the next one is made.
         axtask::yield_now();
     }
     drop(reserve);

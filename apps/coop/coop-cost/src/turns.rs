@@ -22,7 +22,7 @@ pub const BATCH: usize = 250;
 /// Returns how much longer `turns` × 2 take than `turns`, for each additional turn. One turn measures `of_one`
 /// operations.
 pub fn per_turn(turns: u64, of_one: u64, run: impl Fn(u64) -> u64) -> f64 {
-    // Memory that the allocator lacks comes in the first run.
+    // The allocator takes the memory that it lacks in the first run.
     run(1);
     let (once, twice) = (run(turns), run(2 * turns));
     twice.saturating_sub(once) as f64 / (turns * of_one) as f64
@@ -120,7 +120,7 @@ pub fn threads_spawn_batch(turns: u64) -> u64 {
     })
 }
 
-/// The number of the one of two that may go on: it hands the turn to the other, wakes it, and waits.
+/// The number of the one of two parties that may continue. It hands the turn to the other one, wakes it, and waits.
 #[derive(Default)]
 struct Turn(AtomicUsize);
 
@@ -134,7 +134,7 @@ impl Turn {
     }
 }
 
-/// Lets two coroutines wake each other: one turn is a wake to the other one and one back.
+/// Lets two coroutines wake each other. A turn is a wake of the other one and a wake back.
 pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
     // A coroutine has one waker for its life, which it leaves once.
     let both = Arc::new((Turn::default(), [const { Once::<Waker>::new() }; 2]));

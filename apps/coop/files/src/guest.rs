@@ -1,4 +1,4 @@
-//! The program.
+//! Coroutines that write files while an urgent one writes and reads, and a thread that checks the files.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::string::String;
@@ -8,15 +8,15 @@ use std::{format, println, vec};
 use axcoop_arceos::{Priority, Semaphore};
 use axcoop_fs::{File, remove};
 
-/// The number of coroutines that are not urgent, and the amount that each writes.
+/// The number of coroutines that are not urgent, the bytes that each writes at a time, and how often it does.
 const OTHERS: u8 = 3;
 const CHUNK: usize = 4096;
 const CHUNKS: usize = 24;
-/// The number of times that the urgent coroutine comes, and the operations of the others in between.
+/// The number of times that the urgent coroutine runs, and the operations of the others in between.
 const TIMES: usize = 10;
 const EVERY: usize = 6;
 
-/// Operations done for the coroutines that are not urgent.
+/// The operations done so far for the coroutines that are not urgent.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static COMES: Semaphore = Semaphore::new(0);
 
@@ -45,7 +45,7 @@ pub fn main() {
         assert_eq!(file.length().wait(), Ok((CHUNKS * CHUNK) as u64));
         let mut at = 0;
         let mut buffer = vec![0; CHUNK];
-        // In a thread, with the same calls.
+        // A thread makes the same calls.
         loop {
             let (read, bytes) = file.read_at(at, buffer).wait();
             let read = read.expect("the disk is whole");

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A case.
+/// A case: what a client sends, and the answers that it has to get.
 pub struct Case {
     /// The line of the table.
     pub line: &'static str,

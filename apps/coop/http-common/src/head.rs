@@ -1,11 +1,11 @@
-//! Bytes become the head of a request, or the status with which it is refused.
+//! Turns bytes into the head of a request, or into the status with which it is refused.
 //!
 //! `edge-http` splits a head into its fields. The layer here decides all that the library accepts
 //! wrongly, refuses wrongly, or panics at (a `Content-Length` that is no number).
 //!
 //! Rules (RFC 9110 and 9112 where a number is given):
 //! 1. A head of more than [`HEAD_LIMIT`] bytes or [`HEADERS_LIMIT`] fields is refused with 431, at
-//!    the latest when so many bytes have come without an end of it.
+//!    the latest when [`HEAD_LIMIT`] bytes have come without its end.
 //! 2. Empty lines before a request line are skipped, and are no part of a request (9112, 2.2).
 //! 3. A method is compared with its case (9110, 9.1). One that the library does not know is 501.
 //! 4. HTTP/1.2 and later is served as HTTP/1.1 (9110, 2.5). Another major version is 505.
@@ -31,17 +31,17 @@ use core::task::{Context, Poll, Waker};
 use edge_http::io::Error;
 use edge_http::{Method, RequestHeaders};
 
-/// Bytes of a request line and its fields.
+/// The most bytes of a request line and its fields.
 pub const HEAD_LIMIT: usize = 4096;
-/// Fields of a request.
+/// The most fields of a request.
 pub const HEADERS_LIMIT: usize = 32;
-/// Bytes of a body.
+/// The most bytes of a body.
 pub const BODY_LIMIT: usize = 16 * 1024;
 
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The method.
+    /// The method of the request.
     pub method: Method,
     /// The path, without a query.
     pub path: String,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_may_come_a_byte_at_a_time() {
+    fn head_may_arrive_byte_by_byte() {
         let all = b"\r\nPOST /echo?x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
         let mut bytes = Vec::new();
         for &byte in &all[..all.len() - 6] {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_1_a_long_head_is_refused() {
+    fn rule_1_long_head_is_refused() {
         let fields = |n| {
             let more = "x: y\r\n".repeat(n - 1);
             format!("GET / HTTP/1.1\r\nHost: a\r\n{more}\r\n")
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_2_an_empty_line_is_no_part_of_a_request() {
+    fn rule_2_empty_line_is_no_part_of_a_request() {
         for bytes in ["", "\r", "\r\n", "\r\n\r", "\r\n\r\n"] {
             let mut bytes = bytes.as_bytes().to_vec();
             assert_eq!(take_head(&mut bytes), Ok(None));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_5_only_what_needs_no_code_is_decoded() {
+    fn rule_5_only_unreserved_characters_are_decoded() {
         for (path, expected) in [
             ("/%41%7a%2E%2d", "/Az.-"),
             ("/%2Fp%3f%80", "/%2Fp%3f%80"),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_6_an_authority_is_a_host_and_a_port() {
+    fn rule_6_authority_is_a_host_and_a_port() {
         for right in
             "|a|a:|a:80|a.b-c_d~|%41|127.0.0.1:5555|[::1]|[::1]:80|[v1.a]|[VfF.a:b]:80".split('|')
         {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_7_a_length_is_one_number() {
+    fn rule_7_length_is_one_number() {
         let with = |fields: &str| {
             take(format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"))
                 .map(|head| head.map(|head| head.length))

@@ -1,13 +1,13 @@
-//! The course of one connection, over anything that reads and writes. Threads and
-//! coroutines share it: the differences are in [`Place`].
+//! The course of one connection, over anything that reads and writes. Threads and coroutines share
+//! it, and [`Place`] has the differences.
 //!
 //! Rules:
 //! 1. A client that has sent a part of a request and not the rest within [`Limits::request`] gets
 //!    408. One that is silent between requests for [`Limits::idle`] is disconnected.
 //! 2. A client that does not take an answer within [`Limits::answer`] is disconnected.
-//! 3. After a refusal, and after the last answer of a connection, the server ends its side at
-//!    once. What still comes is read and thrown away until the client ends its side, too, for
-//!    [`Limits::linger`] at most: to close with bytes unread would reset the connection, and the
+//! 3. After a refusal, and after the last answer of a connection, the server ends its side at once.
+//!    It reads and discards what still comes until the client ends its side, too, for
+//!    [`Limits::linger`] at most. To close with bytes unread would reset the connection, and the
 //!    client might lose the answer (RFC 9112, 9.6).
 //! 4. A request that was begun when the server was told to end is answered; no other is taken.
 //! 5. After a refusal no byte is read as a request: where the next one would begin is not known.
@@ -50,16 +50,16 @@ pub trait Place: Send {
 pub struct Limits {
     /// From the first byte of a request to its last.
     pub request: Duration,
-    /// Between requests.
+    /// From an answer to the first byte of the next request.
     pub idle: Duration,
-    /// To take one answer.
+    /// From the beginning of an answer until the client has taken it.
     pub answer: Duration,
-    /// To end its side, after the last answer.
+    /// From the last answer until the client has ended its side.
     pub linger: Duration,
 }
 
 impl Limits {
-    /// For clients on a machine that may be busy.
+    /// The limits for clients on a machine that may be busy.
     pub const PATIENT: Self = Self {
         request: Duration::from_secs(30),
         idle: Duration::from_secs(120),
@@ -68,14 +68,14 @@ impl Limits {
     };
 }
 
-/// Bytes read at a time.
+/// The bytes that are read at a time.
 const PIECE: usize = 2048;
 
 /// The reason why there is no request.
 enum Stop {
-    /// The client is told so.
+    /// The request is refused, and the client is told so.
     Refused { status: u16, is_head: bool },
-    /// Nothing was asked for.
+    /// There is no request, and there will be none.
     End,
     /// The client was silent, or took no answer.
     Late,

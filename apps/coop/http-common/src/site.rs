@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use edge_http::Method;
 
-/// Thousands of rounds that one request may ask for.
+/// The most rounds that one request may ask for, in thousands.
 pub const WORK_LIMIT: u32 = 10_000;
 
 /// Returns the phrase that stands behind a status (RFC 9110, 15).
@@ -40,7 +40,7 @@ pub fn reason(status: u16) -> &'static str {
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The content.
+    /// The bytes of the body.
     pub body: Vec<u8>,
     /// The methods that the resource has, for a 405 (RFC 9110, 15.5.6).
     pub allow: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! The server.
+//! The HTTP server with a thread for each connection.
 
 use core::time::Duration;
 
@@ -6,9 +6,10 @@ use axcoop_net::Wait;
 use http_common::{Place, accept, converse, open, run};
 use std::thread;
 
-/// Bytes of a thread's stack. It parses and answers; the network's own work is the poller's.
+/// The bytes of a thread's stack. A thread parses and answers, and the poller does the network's
+/// own work.
 const STACK: usize = 32 * 1024;
-/// Connections at a time; beyond them the next one waits for one of them to end.
+/// The most connections at a time. The next one waits for one of them to end.
 const MOST: u32 = 512;
 
 pub fn main() {

@@ -1,4 +1,4 @@
-//! The server.
+//! The HTTP server with a coroutine for each connection.
 
 use core::future::Future;
 

@@ -62,14 +62,14 @@ const SERVICES: usize = 0;
 #[derive(Clone, Copy)]
 struct Program {
     name: &'static str,
-    /// The priorities of every other coroutine.
+    /// The priorities of the coroutines, which alternate.
     priorities: [Priority; 2],
     coroutines: u64,
     /// The time between two arrivals of coroutines, in microseconds; 0 if all are there at once.
     interval_us: u64,
     /// The number of items of each coroutine.
     items: u64,
-    /// The work for an item, in microseconds: its own, and the services'.
+    /// The work for an item, in microseconds: the coroutine's own, and the services'.
     own_us: u64,
     service_us: u64,
 }
@@ -225,14 +225,14 @@ async fn accept(domain: &'static Domain, requests: Receiver<Request>) -> u64 {
         let priority = request.priority;
         at_work.push(domain.spawn(serve(request), priority));
     }
-    // A program that has the last answers may end before the services that have sent them.
+    // A program that has received the last answers may end before the coroutines that have sent them.
     for one in at_work {
         one.await.expect("nobody cancels it");
     }
     accepted
 }
 
-/// A service.
+/// Serves a request: computes its value and sends that back.
 async fn serve(request: Request) {
     let value = work::spin(request.value, request.rounds);
     // The caller checks the value; a caller that has gone does not want it.
@@ -287,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// There is one domain of a number: one test at a time uses them.
+    /// Takes the domains for one test at a time: there is one of each number.
     fn one() -> MutexGuard<'static, ()> {
         static ONE: Mutex<()> = Mutex::new(());
         ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn every_result_comes_out_right_and_in_a_second_phase_too() {
+    fn results_are_right_in_both_phases() {
         let _one = one();
         for _ in 0..2 {
             let phase = phase_of(|_| tasks(50));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn no_scale_leaves_a_program_without_work_or_without_an_arrival() {
+    fn largest_scale_leaves_work_and_an_arrival() {
         let _one = one();
         let least = PROGRAMS.map(|program| program.at(u64::MAX));
         assert_eq!(least.map(|p| p.coroutines), [4, 4, 4, 2, 2]);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_leaves_out_a_round_is_found() {
+    fn missing_round_of_a_service_fails_its_caller() {
         let _one = one();
         let phase = phase_of(|_| {
             let [.., control] = PROGRAMS.map(|program| program.at(u64::MAX));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn without_services_a_program_fails_and_does_not_hang() {
+    fn program_without_services_fails_and_does_not_hang() {
         let _one = one();
         let phase = phase_of(|_| {
             let [.., control] = PROGRAMS.map(|program| program.at(u64::MAX));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_is_what_the_table_says() {
+    fn work_agrees_with_the_table() {
         let own = PROGRAMS.map(|p| p.requests() * 2 * p.own_rounds() / ROUNDS_US);
         assert_eq!(own, [600_000, 384_000, 200_000, 64_000, 16_000]);
         let services = PROGRAMS.map(|p| p.requests() * p.service_rounds() / ROUNDS_US);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_urgent_a_program_the_later_it_is_spawned_and_the_less_it_has_to_do() {
+    fn more_urgent_program_is_spawned_later_and_has_less_work() {
         let together = |p: &Program| p.requests() * (p.own_us + p.service_us);
         for pair in PROGRAMS.windows(2) {
             assert!(pair[1].priorities[1] < pair[0].priorities[0]);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_counts_every_round() {
+    fn value_depends_on_every_round() {
         let program = PROGRAMS[0].at(u64::MAX);
         let rounds = 2 * program.own_rounds() + program.service_rounds();
         assert_eq!(program.value(3), work::jump(7, rounds));

@@ -41,9 +41,9 @@ static UNTIL: AtomicU64 = AtomicU64::new(0);
 static OWNER: AtomicU8 = AtomicU8::new(Owner::Rest as u8);
 static BOOKED: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 static POLLS: AtomicU64 = AtomicU64::new(0);
-/// The times and the count when the account was closed.
+/// The times and the number of polls when the account was closed.
 static CLOSED: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
-/// The id of the idle task, once it was seen.
+/// The id of the idle task, or 0 until it is seen.
 static IDLE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns true if there is an account.

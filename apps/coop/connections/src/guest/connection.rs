@@ -39,7 +39,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Sets the begin and the end.
+    /// Sets the beginning and the end.
     pub fn set(&self, start_ns: u64, end_ns: u64) {
         self.start_ns.store(start_ns, Relaxed);
         self.end_ns.store(end_ns, Relaxed);
@@ -53,7 +53,7 @@ impl Window {
 
 /// A connection, and the mailboxes between its three components.
 pub struct Connection {
-    /// Its number, from 0.
+    /// The number of the connection, from 0.
     pub number: usize,
     /// Its priority, 0 the most urgent.
     pub priority: u8,
@@ -98,7 +98,7 @@ impl Connection {
         })
     }
 
-    /// Delivers the client's next request, which was due then.
+    /// Delivers the client's next request, which was due at `due_ns`.
     pub fn request(&self, due_ns: u64) {
         let number = self.client.sends();
         if !self

@@ -1,10 +1,10 @@
 //! The network's device: an interrupt when a request is due.
 //!
-//! A guest of this kit has one device with a programmable time, the CPU's timer, which `axruntime` uses for the tick
-//! of 10 ms. Its handler takes each interrupt for a tick, and sets the next one a period after the last one set:
-//! earlier interrupts would push the tick away, by hours within a run. So [`start`] replaces that handler for good.
-//! Its own delivers due requests, sets the timer to the next request or tick, and does the work of `axruntime` only
-//! at a tick. So a request is no tick to the policy, as with a device of its own.
+//! A guest of this kit has one device with a programmable time, the CPU's timer, which `axruntime` uses for the tick of
+//! 10 ms. Its handler takes each interrupt for a tick, and sets the next one a period after the last one set. Earlier
+//! interrupts would push the tick away, by hours within a run. So [`start`] replaces that handler for good. The new
+//! handler delivers due requests, sets the timer to the next request or tick, and does the work of `axruntime` only at
+//! a tick. So a request is no tick to the policy, as with a device of its own.
 //!
 //! Ticks are per-CPU; requests come on the CPU that called [`start`].
 
@@ -31,9 +31,9 @@ const MAX_CPUS: usize = 8;
 /// with a tick, and wait for its work.
 const AFTER_TICK_NS: u64 = 3_000_000;
 
-/// The requests to deliver, and when.
+/// The requests to deliver, and their times.
 pub struct Arrivals {
-    /// All connections. Each sends a fraction of the interval after the one before.
+    /// All connections of the run. Each sends its requests a fraction of the interval after the connection before it.
     pub connections: Vec<Arc<Connection>>,
     /// Connections of this priority or a less urgent one send nothing.
     pub senders: u8,
@@ -42,9 +42,9 @@ pub struct Arrivals {
     pub interval_ns: u64,
     /// The number of requests of each connection.
     pub requests: u64,
-    /// Set as soon as the window is known.
+    /// The window, which is set when it begins.
     pub window: Arc<Window>,
-    /// The length of the window.
+    /// The length of the window, in nanoseconds.
     pub window_ns: u64,
 }
 
@@ -153,7 +153,7 @@ fn deliver(now: u64, is_tick: bool) -> Option<u64> {
     }
     let all = arrivals.connections.len() as u64;
     while *passed < all * arrivals.requests {
-        // The connections in turn.
+        // Request n of all belongs to connection n modulo their number.
         let due_ns = start_ns + arrivals.interval_ns * *passed / all;
         if due_ns > now {
             return Some(due_ns.min(end_ns));

@@ -4,8 +4,8 @@ use core::alloc::Layout;
 
 /// The stack size of a thread: that of the report.
 pub const STACK_BYTES: usize = 16 * 1024;
-/// The bytes that must be left then, in pieces: for the first run of the threads already started, and for the
-/// allocations of `axtask` in each wake.
+/// The bytes that must be left after that, in pieces. The first run of the threads already started needs them, and
+/// `axtask` allocates in each wake.
 const LEFT_BYTES: usize = 64 * 1024;
 const LEFT_PIECES: usize = 16;
 

@@ -63,7 +63,7 @@ pub struct Outcome {
 pub struct Served {
     /// The number of connections.
     pub connections: usize,
-    /// The counts.
+    /// The counts of requests and of their answers.
     pub figures: Figures,
     /// The latencies of the answers.
     pub latencies: Latencies,
@@ -151,7 +151,7 @@ pub fn run<P: Program, S: Service>(load: &Load, program: &P, service: S) -> Outc
         "{} components do not end",
         program::alive()
     );
-    // The memory that `gc` and the executor give back.
+    // Until `gc` and the executor have freed their memory.
     wait_until(|| used_bytes() <= before);
     outcome.kept_bytes = used_bytes().saturating_sub(before);
     outcome.serve(load, &connections);

@@ -1,4 +1,4 @@
-//! The way a read waits.
+//! The ways in which a read waits.
 //!
 //! A read owns the caller's buffer while it is under way.
 //!
@@ -7,8 +7,8 @@
 //! | [`Operations`] | is another coroutine, which the device wakes; it copies the data and wakes the caller | KC |
 //! | [`Direct`] | waits at the socket, and the device wakes the caller | no service |
 //!
-//! A unikernel makes the second possible, and the reports do not have it. The difference is the cost of the service
-//! itself.
+//! A unikernel makes the second one possible, which the reports do not have. The difference between the two is the cost
+//! of the service itself.
 
 use alloc::sync::Arc;
 use core::{
@@ -23,9 +23,9 @@ use super::{
     metered::Metered,
 };
 
-/// Reads for a component.
+/// A way to read requests for a component.
 pub trait Service: Copy + Send + Sync + 'static {
-    /// Reads the next request into the buffer. Returns false at the end.
+    /// Reads the next request into the buffer, and returns it. Returns none at the end, or without memory.
     fn read(
         &self,
         connection: &Arc<Connection>,
@@ -33,7 +33,7 @@ pub trait Service: Copy + Send + Sync + 'static {
     ) -> impl Future<Output = Option<Buffer>> + Send;
 }
 
-/// An operation had no memory.
+/// True if an operation had no memory since the last question.
 static HAD_NO_MEMORY: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if an operation had no memory since the last call.

@@ -2,7 +2,7 @@ use super::*;
 use crate::cases;
 use std::collections::VecDeque;
 
-/// A step of a client: bytes after so many seconds, the end, a reset, or no more answers taken.
+/// A step of a client: bytes after a number of seconds, the end, a reset, or no more answers taken.
 enum Does {
     Sends(u64, Vec<u8>),
     Ends,
@@ -11,7 +11,8 @@ enum Does {
 }
 use Does::{Breaks, Ends, Stalls};
 
-fn sends(after: u64, bytes: impl AsRef<[u8]>) -> Does {
+/// Returns the step that sends these bytes after a number of seconds.
+fn send(after: u64, bytes: impl AsRef<[u8]>) -> Does {
     Does::Sends(after, bytes.as_ref().to_vec())
 }
 
@@ -20,7 +21,7 @@ struct Script {
     until: Duration,
     does: VecDeque<Does>,
     answers: Vec<u8>,
-    /// When the server has ended its side.
+    /// The time at which the server has ended its side.
     ended: Option<Duration>,
 }
 
@@ -144,7 +145,7 @@ fn each_case_of_the_rfcs_is_answered_as_they_say() {
     let mut wrong = Vec::new();
     for case in cases() {
         let site = Site::new(|| 0);
-        let (script, _) = course(case.sends.iter().map(|piece| sends(0, piece)), &site);
+        let (script, _) = course(case.sends.iter().map(|piece| send(0, piece)), &site);
         let mut checked = case.check(&script.answers);
         // The client is silent: a server that waits for it ends its side late or never.
         if script.ended != Some(Duration::ZERO) {
@@ -158,7 +159,7 @@ fn each_case_of_the_rfcs_is_answered_as_they_say() {
 }
 
 #[test]
-fn an_answer_is_its_bytes() {
+fn answer_is_written_as_expected() {
     let bytes = |answer: &Answer, keep_alive, with_body| {
         String::from_utf8(to_bytes(answer, keep_alive, with_body)).unwrap()
     };
@@ -179,7 +180,7 @@ fn requests_are_answered_until_the_client_ends() {
     let site = Site::new(|| 0);
     let p = b"GET /p/3 HTTP/1.1\r\nHost: a\r\n\r\n";
     let work = b"HEAD /work/3 HTTP/1.1\r\nHost: a\r\n\r\n";
-    let (script, notes) = course([sends(1, GET), sends(1, p), sends(1, work), Ends], &site);
+    let (script, notes) = course([send(1, GET), send(1, p), send(1, work), Ends], &site);
     assert_eq!(script.statuses(), [200, 200, 200]);
     assert_eq!((notes.priorities, notes.pauses), (vec![4, 3, 4], 2));
     assert!(
@@ -190,22 +191,22 @@ fn requests_are_answered_until_the_client_ends() {
 }
 
 #[test]
-fn rule_1_slow_requests_and_silence_have_an_end() {
+fn rule_1_slow_or_silent_client_is_timed_out() {
     let site = Site::new(|| 0);
     // A byte every 4 s: the time runs from the first one.
-    let slow = || [(29, "G"), (4, "E"), (4, "T"), (4, " ")].map(|(after, byte)| sends(after, byte));
+    let slow = || [(29, "G"), (4, "E"), (4, "T"), (4, " ")].map(|(after, byte)| send(after, byte));
     let (script, _) = course(slow(), &site);
     assert_eq!(
         (script.statuses(), script.now.as_secs()),
         (vec![408], 29 + 10 + 1)
     );
     let body = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na";
-    let (script, _) = course([sends(2, body), sends(9, "b"), sends(9, "c")], &site);
+    let (script, _) = course([send(2, body), send(9, "b"), send(9, "c")], &site);
     assert_eq!(
         (script.statuses(), script.now.as_secs()),
         (vec![408], 2 + 10 + 1)
     );
-    let (script, _) = course([sends(1, GET)], &site);
+    let (script, _) = course([send(1, GET)], &site);
     assert_eq!(
         (script.statuses(), script.now.as_secs()),
         (vec![200], 1 + 30)
@@ -214,49 +215,49 @@ fn rule_1_slow_requests_and_silence_have_an_end() {
 }
 
 #[test]
-fn rule_1_an_empty_line_begins_no_request() {
+fn rule_1_empty_line_begins_no_request() {
     let site = Site::new(|| 0);
-    let lines = [sends(1, "\r\n"), sends(20, "\r\n")];
+    let lines = [send(1, "\r\n"), send(20, "\r\n")];
     let (script, _) = course(lines, &site);
     assert_eq!((script.statuses(), script.now.as_secs()), (vec![], 30));
     assert_eq!(counted(&site), [0, 0, 1, 0]);
 }
 
 #[test]
-fn rule_2_a_client_that_takes_no_answer_is_let_go() {
+fn rule_2_client_that_takes_no_answer_is_disconnected() {
     let site = Site::new(|| 0);
-    let (script, _) = course([sends(1, GET), Stalls], &site);
+    let (script, _) = course([send(1, GET), Stalls], &site);
     assert_eq!(script.now.as_secs(), 1 + 11);
     assert_eq!(counted(&site), [0, 0, 1, 0]);
 }
 
 #[test]
-fn rule_3_what_comes_after_the_last_answer_is_thrown_away() {
+fn rule_3_bytes_after_the_last_answer_are_discarded() {
     let site = Site::new(|| 0);
-    let wrong = || sends(0, b"\0\0\r\n");
-    let (script, _) = course([wrong(), sends(0, GET), sends(0, GET), Ends], &site);
+    let wrong = || send(0, b"\0\0\r\n");
+    let (script, _) = course([wrong(), send(0, GET), send(0, GET), Ends], &site);
     assert_eq!((script.statuses(), script.does.len()), (vec![400], 1));
     // Not for ever.
-    let endless = (0..99).map(|_| sends(1, GET));
+    let endless = (0..99).map(|_| send(1, GET));
     let (script, _) = course([wrong()].into_iter().chain(endless), &site);
     assert_eq!((script.statuses(), script.now.as_secs()), (vec![400], 1));
     assert_eq!(counted(&site), [2, 2, 0, 0]);
 }
 
 #[test]
-fn rule_4_the_end_is_answered_and_then_nothing() {
+fn rule_4_quit_is_answered_and_nothing_after_it() {
     let site = Site::new(|| 0);
-    let (script, _) = course([sends(0, QUIT), sends(0, GET)], &site);
+    let (script, _) = course([send(0, QUIT), send(0, GET)], &site);
     assert_eq!(script.statuses(), [200]);
     assert!(script.answers.ends_with(b"close\r\n\r\nbye\n"));
     assert!(site.has_quit());
     // A request that has come whole, or in part, was begun; one after that is not taken.
-    let (script, _) = course([sends(0, b"\r\n"), sends(0, GET)], &site);
+    let (script, _) = course([send(0, b"\r\n"), send(0, GET)], &site);
     assert_eq!(script.statuses(), [0_u16; 0]);
 }
 
 #[test]
-fn rule_6_bodies_and_requests_may_come_in_any_pieces() {
+fn rule_6_requests_may_arrive_in_any_pieces() {
     let post = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
     let all = [
         post,
@@ -264,20 +265,20 @@ fn rule_6_bodies_and_requests_may_come_in_any_pieces() {
         "GET /p/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     ]
     .concat();
-    let whole = course([sends(0, &all)], &Site::new(|| 0)).0.answers;
+    let whole = course([send(0, &all)], &Site::new(|| 0)).0.answers;
     assert!(whole.ends_with(b"priority 1\n"));
     for piece in [1, 2, 3, 7, 50] {
-        let pieces = all.as_bytes().chunks(piece).map(|piece| sends(0, piece));
+        let pieces = all.as_bytes().chunks(piece).map(|piece| send(0, piece));
         let (script, _) = course(pieces, &Site::new(|| 0));
         assert_eq!(script.answers, whole, "pieces of {piece}");
     }
 }
 
 #[test]
-fn a_client_that_breaks_off_is_counted() {
+fn broken_connections_are_counted() {
     let site = Site::new(|| 0);
-    course([sends(0, HALF), Ends], &site);
-    course([sends(0, HALF), Breaks], &site);
+    course([send(0, HALF), Ends], &site);
+    course([send(0, HALF), Breaks], &site);
     course([Breaks], &site);
     course([Ends], &site);
     assert_eq!(counted(&site), [0, 0, 0, 3]);
