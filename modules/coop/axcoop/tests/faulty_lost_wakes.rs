@@ -1,4 +1,4 @@
-//! [`lost_wakes`](../lost_wakes.rs) with the order of steps of the seeds: a wake checks the state, which is marked
+//! Runs [`lost_wakes`](../lost_wakes.rs) with the seeds' order of steps: a wake checks the state, which is marked
 //! blocked only after the poll. The scenarios find the lost wake.
 #![allow(dead_code, reason = "not all that the crate offers is called here")]
 

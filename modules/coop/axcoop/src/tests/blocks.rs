@@ -86,7 +86,7 @@ fn name_is_stale_when_its_block_is_used_again() {
     });
 }
 
-/// NAMES in `registry`: what a thread that looks a name up may find between two steps, step by step.
+/// NAMES in `registry`: the block may be given to another coroutine between two steps of a lookup.
 #[test]
 fn names_lookup_does_not_mean_a_block_used_again() {
     with_domain(|domain, machine| {
@@ -237,7 +237,7 @@ fn idle_domain_keeps_no_blocks_after_any_number_of_coroutines() {
     });
 }
 
-/// The last handle is dropped by another thread, when the workers are parked and have given back what they kept.
+/// The last handle is dropped by another thread, when the workers are parked and have freed their spare blocks.
 #[test]
 fn block_is_kept_only_if_a_worker_will_park_again() {
     with_domain(|domain, machine| {

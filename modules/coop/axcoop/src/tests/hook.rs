@@ -1,4 +1,4 @@
-//! When a worker calls the domain's [`PollHook`].
+//! The times at which a worker calls the domain's [`PollHook`].
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use super::fixture::{leaked, output, ran, spawn, yields};
 use super::machine::{run, with_domain};
 use crate::{Domain, DomainId, PollHook, Priority, current, yield_now};
 
-/// Counts its calls, and is late from this time on.
+/// A hook that counts its calls, and is late from the time `until` on.
 struct Counting {
     until: Option<u64>,
     calls: AtomicUsize,
@@ -23,7 +23,7 @@ impl PollHook for Counting {
     }
 }
 
-/// Sets a poll hook that is late from this time on, and returns its number of calls.
+/// Sets a poll hook that is late from this time on, and returns the counter of its calls.
 fn hook_until(domain: &'static Domain, until: Option<u64>) -> &'static AtomicUsize {
     let poll_hook = leaked(Counting {
         until,
@@ -34,7 +34,7 @@ fn hook_until(domain: &'static Domain, until: Option<u64>) -> &'static AtomicUsi
 }
 
 #[test]
-fn requested_attendant_is_called_between_polls_and_after_each_wait() {
+fn requested_hook_is_called_between_polls_and_after_each_park() {
     with_domain(|domain, _| {
         let calls = hook_until(domain, None);
         let ended = ran(domain, 4, async move {
@@ -49,9 +49,9 @@ fn requested_attendant_is_called_between_polls_and_after_each_wait() {
     });
 }
 
-/// In 800 polls, also while another domain has something more urgent.
+/// The coroutine is polled 800 times, in one case while another domain has more urgent work.
 #[test]
-fn busy_worker_calls_the_attendant_only_when_it_is_late() {
+fn busy_worker_calls_the_hook_only_when_it_is_late() {
     for (until, elsewhere, least, most) in
         [(u64::MAX, false, 0, 0), (0, false, 2, 4), (0, true, 2, 60)]
     {
@@ -79,14 +79,14 @@ fn busy_worker_calls_the_attendant_only_when_it_is_late() {
 }
 
 #[test]
-fn attendant_that_is_gone_is_not_called() {
+fn removed_hook_is_not_called() {
     with_domain(|domain, machine| {
-        // Taken back while the worker waits.
+        // The hook is removed while the worker is parked.
         let taken_back = hook_until(domain, Some(0));
         *machine.meanwhile.lock().unwrap() = Some(|domain| domain.set_poll_hook(None));
         run(domain);
         assert_eq!(taken_back.load(Relaxed), 0);
-        // The domain was closed.
+        // The domain is closed with the hook set.
         let forgotten = hook_until(domain, Some(0));
         domain.close().unwrap();
         domain.open().unwrap();
@@ -95,9 +95,9 @@ fn attendant_that_is_gone_is_not_called() {
     });
 }
 
-/// A worker that is parked has not asked the new poll hook until when.
+/// A parked worker has not asked the new hook until when it may park.
 #[test]
-fn new_attendant_unparks_a_worker() {
+fn new_hook_unparks_a_worker() {
     with_domain(|domain, machine| {
         domain.sleepers.store(1, Relaxed);
         hook_until(domain, Some(0));

@@ -13,8 +13,8 @@ fn random(state: &mut u64, below: u64) -> u64 {
     *state % below
 }
 
-/// Compares with a vector in the order of rule 2: no permit is lost or doubled, and each goes to the first
-/// waiter.
+/// Compares the wait queue with a vector in the order of rule 2. No permit is lost or doubled, and each goes to the
+/// first waiter.
 #[test]
 fn rules_1_to_5_permits_are_granted_as_by_a_sorted_list() {
     const N: usize = 40;

@@ -44,8 +44,8 @@ fn steps(wheel: &mut Wheel, now: u64) -> (usize, usize) {
     }
 }
 
-/// Compares with a map, 100,000 times: inserts, removes and waits, with near and far times, some beyond the last
-/// slot of the top level.
+/// Compares the wheel with a map over 100,000 random inserts, removals and waits. Times are near and far, some beyond
+/// the last slot of the top level.
 #[test]
 fn rules_1_to_3_wheel_matches_a_map() {
     for seed in 1..=4_u64 {

@@ -1,4 +1,5 @@
-//! How workers park, unpark each other and share the queue token: rules 4 and 5 of [`worker`](crate::run::worker).
+//! Tests that workers park, unpark each other and share the queue token by rules 4 and 5 of
+//! [`worker`](crate::run::worker).
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;
@@ -13,7 +14,7 @@ use crate::run::queue::QueueToken;
 use crate::{Domain, JoinHandle, Served, sleep, wake};
 
 #[test]
-fn rule_5_worker_that_goes_on_takes_back_only_its_own_sleeper_bit() {
+fn rule_5_worker_that_resumes_clears_only_its_own_sleeper_bit() {
     with_domain(|domain, _| {
         let mut worker = Worker::of(domain, 2, 1);
         worker.park();
@@ -82,7 +83,7 @@ fn rule_4_worker_keeps_the_token_when_the_others_have_left() {
     });
 }
 
-/// Rule 4 of `worker`, and rule 3 of `turn`.
+/// Rule 4 of `worker`, and rule 3 of `queue`.
 #[test]
 fn worker_parks_while_another_keeps_the_token() {
     with_domain(|domain, _| {
@@ -96,7 +97,7 @@ fn worker_parks_while_another_keeps_the_token() {
     });
 }
 
-/// Rule 4 of `worker`: the number of workers changes before the second one has said that it waits.
+/// Rule 4 of `worker`: the number of workers changes before the second one has set its bit in `sleepers`.
 #[test]
 fn worker_that_finds_the_token_taken_leaves_when_fewer_are_wanted() {
     with_domain(|domain, machine| {
@@ -118,7 +119,7 @@ fn at_mask(machine: &Machine, after: usize, step: impl FnOnce() + Send + 'static
     *machine.at_mask.lock().unwrap() = Some((after, Box::new(step)));
 }
 
-/// Until a worker beside others has asked how it serves, has found nothing, and is about to look once more.
+/// The number of masks until a worker beside others has found its mode and no work, and is about to look once more.
 const SECOND_LOOK: usize = 2;
 
 /// A handle that another thread's step leaves for the test.
@@ -128,9 +129,9 @@ fn taken<T>(spawned: &Spawned<T>) -> JoinHandle<T> {
     spawned.lock().unwrap().take().unwrap()
 }
 
-/// Rule 5 of `worker`, of one that has said that it waits and finds what another worker has queued.
+/// Rule 5 of `worker`: a worker has set its bit, and then finds a coroutine that another worker has queued.
 #[test]
-fn unparked_worker_unparks_another_for_what_has_come_since() {
+fn unparked_worker_unparks_another_for_later_arrivals() {
     for (is_unparked, comes, unparked) in [(true, true, 0b100), (true, false, 0), (false, true, 0)]
     {
         with_domain(|domain, machine| {
@@ -161,7 +162,8 @@ fn unparked_worker_unparks_another_for_what_has_come_since() {
     }
 }
 
-/// Rules 5 and 6 of `worker`: the worker that was unparked for it may park again, because it is not queued yet.
+/// Rules 5 and 6 of `worker`: a worker that was unparked for a coroutine may park again, because that is not queued
+/// yet.
 #[test]
 fn worker_that_clears_marks_polls_what_it_finds_before_it_parks() {
     with_domain(|domain, machine| {
@@ -178,7 +180,7 @@ fn worker_that_clears_marks_polls_what_it_finds_before_it_parks() {
     });
 }
 
-/// Rule 5 of `worker`: it unparks the other before its own first poll, which may take long.
+/// Rule 5 of `worker`: the worker unparks the other one before its own first poll, which may take long.
 #[test]
 fn worker_unparks_another_only_if_it_leaves_something_ready() {
     for (coroutines, unparks) in [(1, 0), (2, 1)] {
@@ -212,7 +214,7 @@ fn wake_unparks_one_worker_at_most() {
     });
 }
 
-/// Rule 5 of `worker`: a worker that was parked at the look may have gone on since.
+/// Rule 5 of `worker`: a worker that was parked at the look may have been unparked since.
 #[test]
 fn first_parked_worker_is_unparked() {
     with_domain(|domain, machine| {
@@ -258,7 +260,7 @@ fn server_returns_when_it_parks_and_continues_where_it_was() {
 }
 
 #[test]
-fn idle_worker_frees_spare_blocks_where_nothing_ticks() {
+fn parked_worker_frees_spare_blocks_without_ticks() {
     with_domain(|domain, machine| {
         drop(spawn(domain, 4, async {}));
         let mut worker = Worker::of(domain, 1, 0);
@@ -281,7 +283,7 @@ fn coroutine_cannot_serve_a_domain() {
     });
 }
 
-/// Two workers of one number would poll as one.
+/// Two workers of one number would share its state.
 #[test]
 fn only_a_requested_worker_serves_and_only_once() {
     with_domain(|domain, machine| {
