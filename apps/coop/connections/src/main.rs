@@ -1,7 +1,7 @@
 //! Connections served by coroutines and by threads.
 //!
-//! This is the experiment of the two reports that coroutines in this kit come from (COPS and SharedScheduler): a
-//! server with three components a connection, which are coroutines or threads.
+//! This is the experiment of the two reports from which this kit's coroutines come (COPS and SharedScheduler). It is a
+//! server with three components for each connection, which are coroutines or threads.
 //!
 //! # The server
 //!
@@ -20,8 +20,8 @@
 //!
 //! # The client
 //!
-//! It is in the guest, in interrupts of its own beside the timer tick, and takes CPU time, which is in the account as
-//! `client_ns`. It is open loop: a request comes when it is due, and a latency is from then to the answer, so that it
+//! The client is in the guest, in interrupts of its own beside the timer tick. Its CPU time is in the account as
+//! `client_ns`. It is open loop: a request comes when it is due, and a latency runs from then to the answer, so it
 //! includes every wait. All connections are open before the first request.
 //!
 //! | phase | requests |
@@ -29,8 +29,8 @@
 //! | `paced` | each connection one in 100 ms, evenly spread, for 5 s: 1, 2, 4, 8, 16, 32, 64, 96 and 1,024 connections |
 //! | `full` | the next one with each answer, for 1 s: the capacity of the CPU |
 //! | `priorities-enough` | 64 connections of 8 priorities, one in 100 ms, each multiplied so often that this takes 0.75 of the CPU |
-//! | `priorities-short` | the same in 50 ms, which would take 1.5 of it |
-//! | `priorities-alone` | of those the urgent ones, for which it is enough: priorities 0 to 4 |
+//! | `priorities-short` | the same in 50 ms, which would take 1.5 times the CPU |
+//! | `priorities-alone` | only the urgent ones of these, for which the CPU is enough: priorities 0 to 4 |
 //!
 //! A CPU of 1,000 million instructions a second is hardly busy in `paced`. So all combinations answer all requests
 //! there, and differ in latency; `full` shows their capacity. In the last three, the handler lets more urgent
@@ -46,7 +46,7 @@
 //!
 //! `ConnLine` in `sched-tests-results` documents its keys. `ns/answer` in a row is the CPU time of components,
 //! operations and the way from one to the next, without the client. A combination without memory for all connections
-//! prints the number that it had. Each thread is preceded by a question to the allocator.
+//! prints the number that it had. Before each thread starts, the allocator is asked whether it has the memory.
 //!
 //! `pass` is true if every answer was right, every request was answered or counted as lost, the CPU time added up to
 //! the window, and all memory was given back. Speed is not judged. `SCALE=n` divides the requests of a connection and

@@ -9,7 +9,7 @@
 //! | `wake` | a wake to another one and one back, each of which waits in between | the same with two `WaitQueue`s |
 //! | `memory` | what one takes beside its future, the most of 16 sizes of futures, with what the allocator adds | |
 //! | `connections` | how many connections of three coroutines fit into 34 MiB | of three threads with stacks of 16 KiB |
-//! | `left` | what their memory has not given back | the same |
+//! | `left` | bytes of their memory that were not freed | the same |
 //!
 //! **Time.** Each of the first five runs twice, the second time with twice as many turns. The figure is the
 //! difference divided by the additional turns, so it excludes what comes before the first turn and after the last.

@@ -1,6 +1,5 @@
-//! Coroutines of two priorities write files on a FAT32 disk, and read them back; a thread reads one of them with the
-//! same calls. An urgent coroutine comes while three others write all the time, and waits for one of their operations
-//! at most.
+//! Three coroutines write files on a FAT32 disk all the time. An urgent one writes and reads another file at intervals,
+//! and waits for one of their operations at most. A thread then reads the three files with the same calls.
 //!
 //! ```sh
 //! make run A=apps/coop/files FEATURES=sched_coop BLK=y
