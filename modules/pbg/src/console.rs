@@ -39,16 +39,17 @@ impl Control {
     /// Returns the present [profile](Control::profile) as [bytes](encode).
     ///
     /// # Errors
-    /// [`Error::NoProfile`], [`Error::Contended`], [`Error::NoMemory`]; or `about` is of no
-    /// machine, such as one without a CPU.
+    /// Returns [`Error::NoProfile`], [`Error::Contended`] or [`Error::NoMemory`] as a
+    /// [`StoreError::Call`]. Returns [`StoreError::Encode`] if no machine can be as `about` says, such
+    /// as one without a CPU.
     pub fn profile_bytes(&self, about: &About) -> Result<Vec<u8>, StoreError> {
         bytes(self.profile(about)?)
     }
 
-    /// See `axsched_ext::syscall::print_profile`.
+    /// Prints the present profile as lines of text; see `axsched_ext::syscall::print_profile`.
     ///
     /// # Errors
-    /// Those of [`profile_bytes`](Self::profile_bytes).
+    /// Returns the errors of [`profile_bytes`](Self::profile_bytes).
     pub fn print_profile(&self, about: &About, print: impl FnMut(&str)) -> Result<(), StoreError> {
         print_profile(self.profile(about)?, print)
     }
@@ -59,10 +60,10 @@ fn bytes(profile: Option<StoredProfile>) -> Result<Vec<u8>, StoreError> {
     encode(&profile.ok_or(Error::NoProfile)?).map_err(StoreError::Encode)
 }
 
-/// Prints a profile, if there is one, of any measurement.
+/// Prints a profile of any measurement, if there is one.
 ///
 /// # Errors
-/// See [`StoreError`].
+/// Returns [`Error::NoProfile`] if there is none, and the error of [`encode`] if it breaks a rule.
 pub fn print_profile(
     profile: Option<StoredProfile>,
     print: impl FnMut(&str),
@@ -91,7 +92,7 @@ mod tests {
     use pbg_profile::{FRAME_BYTES_PER_LINE, Program, decode, read_frame};
 
     #[test]
-    fn what_is_printed_is_the_profile() {
+    fn printed_lines_decode_to_the_profile() {
         let cpu = measured(&[("a", 100), ("b", 200)]);
         let about = About::program("of a user", 1_000_000_000);
         let mut console = String::from("the program's own words\n");
@@ -107,7 +108,7 @@ mod tests {
         assert_eq!(profile.tasks, cpu.profile().tasks);
         assert_eq!(profile.header.program, Program::scaled("of a user", 1));
         assert_eq!(profile.header.frequency_hz, 1_000_000_000);
-        // Whole lines: other output comes between them, and not into them.
+        // Each piece is a whole line, so other output comes between lines and not into them.
         assert_eq!(pieces.len(), 2 + bytes.len().div_ceil(FRAME_BYTES_PER_LINE));
         let is_line = |text: &String| {
             text.starts_with("PBG-PROFILE") && text.find('\n') == Some(text.len() - 1)

@@ -253,7 +253,7 @@ impl Control {
         self.set_mode(ModeByte::COMMAND);
     }
 
-    /// See `axsched_ext::syscall::measure_start`.
+    /// Starts to measure under round robin; see `axsched_ext::syscall::measure_start`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -284,7 +284,8 @@ impl Control {
         Ok(())
     }
 
-    /// See `axsched_ext::syscall::measure_end`.
+    /// Ends the measurement and returns the number of recorded tasks; see
+    /// `axsched_ext::syscall::measure_end`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -292,7 +293,7 @@ impl Control {
         self.measure_end_by::<CpuCounter>()
     }
 
-    /// The same by another clock, for tests.
+    /// Ends the measurement as [`measure_end`](Self::measure_end) does, by another clock, for tests.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -302,8 +303,8 @@ impl Control {
             return Err(Error::NotMeasuring);
         };
         let (tasks, unrecorded, start) = match inner.command {
-            // Nothing has been scheduled since the measurement began, and the
-            // record is still that of the one before.
+            // Nothing has been scheduled since the measurement began, and the record is still that
+            // of the measurement before.
             Some(Command::Measure(_)) => (Vec::new(), 0, Start::default()),
             _ => {
                 let has_cpu = |record: &Record| {
@@ -328,7 +329,7 @@ impl Control {
     /// of its tasks.
     ///
     /// # Errors
-    /// [`LoadError`]; nothing has changed then.
+    /// Returns a [`LoadError`] if the bytes or the mode do not allow it. Nothing has changed then.
     pub fn load(&self, bytes: &[u8], about: &About) -> Result<usize, LoadError> {
         let profile = pbg_profile::decode(bytes).map_err(LoadError::Decode)?;
         let expected = Expected {
@@ -348,7 +349,8 @@ impl Control {
         Ok(tasks)
     }
 
-    /// See `axsched_ext::syscall::start_pbg`.
+    /// Starts to follow the plan and returns its number of tasks; see
+    /// `axsched_ext::syscall::start_pbg`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -371,7 +373,7 @@ impl Control {
         let profile = inner.profile.as_ref().ok_or(Error::NoProfile)?;
         let plan = Plan::of(profile)?;
         let tasks = plan.tasks().len();
-        // Fewer CPUs than were measured take longer, which is not the plan's fault.
+        // Fewer CPUs than were measured take longer, which does not make the plan wrong.
         let here = self.connected.get().map_or(1, |connected| connected.cpus);
         let on_slow_replay = match here < usize::from(profile.header.cpus) {
             true => OnSlowReplay::KeepPlan,
@@ -384,7 +386,7 @@ impl Control {
         Ok(tasks)
     }
 
-    /// Returns the plan that `start_pbg` would follow now, if there is a profile: to see which
+    /// Returns the plan that `start_pbg` would follow now, if there is a profile. It shows which
     /// tasks cannot be in time ([`Plan::late`]).
     ///
     /// # Errors
@@ -394,8 +396,8 @@ impl Control {
         inner.profile.as_ref().map(Plan::of).transpose()
     }
 
-    /// Returns the present profile as data, if there is one: of the last measurement that ended,
-    /// with `about` in its header, or the loaded one.
+    /// Returns the present profile as data, if there is one. It is that of the last measurement that
+    /// ended, with `about` in its header, or the loaded one.
     ///
     /// # Errors
     /// [`Error::Contended`], [`Error::NoMemory`].
@@ -407,7 +409,7 @@ impl Control {
         described(profile, about).map(Some)
     }
 
-    /// See `axsched_ext::syscall::label_next`.
+    /// Gives a label to the next task that is spawned; see `axsched_ext::syscall::label_next`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -424,10 +426,10 @@ impl Control {
         Some(label)
     }
 
-    /// Returns what PBG is doing, and how the replay has gone so far.
+    /// Returns the phase that PBG is in, and the progress of the replay.
     ///
     /// # Errors
-    /// [`Error::Contended`].
+    /// Returns [`Error::Contended`] if another call is under way.
     pub fn status(&self) -> Result<Status, Error> {
         let inner = self.enter_for_short()?;
         Ok(self.counters.status(self.mode_under(&inner)))
@@ -451,8 +453,8 @@ impl Control {
         self.queues.fetch_add(1, Relaxed);
     }
 
-    /// Takes the command that waits, if no call is under way, and with it the mode. On several CPUs
-    /// only the CPU of its giver takes it, and the giver is returned; on one CPU that is null.
+    /// Takes the command that waits and sets its mode, unless a call is under way. On several CPUs
+    /// only the CPU of the giver takes it. Returns the giver too, which is null on one CPU.
     pub(super) fn take_command(&self) -> Option<(Command, *const ())> {
         let giver = self.giver.load(Relaxed);
         if !ptr::eq(giver, self.current()) {

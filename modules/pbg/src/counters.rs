@@ -8,9 +8,9 @@ use core::sync::atomic::{
 use super::status::{BEHIND_FRACTION, Cause, Divergence, Mode, Status};
 use sched_core::units::{Counts, TaskKey};
 
-/// The counters of [`Status`]. There is one writer at a time, the scheduler or,
-/// before a replay, the call, so relaxed loads and stores do; a reader sees each
-/// exactly, though not all at one instant.
+/// The counters of [`Status`]. There is one writer at a time: the scheduler or, before a replay,
+/// the call. So relaxed loads and stores suffice. A reader sees each counter exactly, though not
+/// all at one instant.
 pub struct Counters {
     pub planned: AtomicU32,
     pub late: AtomicU32,
@@ -20,11 +20,12 @@ pub struct Counters {
     pub turns: AtomicU32,
     pub dropped: AtomicBool,
     pub behind: AtomicBool,
-    /// How long the planned tasks that have come were measured to live together, and
-    /// have lived by when each last gave the CPU away, in counts.
+    /// The sum of the measured turnarounds of the planned tasks that were spawned, in counts.
     pub measured: AtomicU64,
+    /// The sum of the times from the spawn of each of these tasks until it last gave the CPU away,
+    /// in counts.
     pub lived: AtomicU64,
-    /// A [`Cause`], or 0; written after the three that follow.
+    /// A [`Cause`], or 0. It is written after the three words that follow.
     cause: AtomicU8,
     task: AtomicU64,
     expected: AtomicU64,
@@ -69,7 +70,7 @@ impl Counters {
         self.diverged(divergence);
     }
 
-    /// Returns how the replay has gone so far, when PBG is doing `mode`.
+    /// Returns the status of the replay so far; PBG is in the phase `mode`.
     pub fn status(&self, mode: Mode) -> Status {
         let [lived, measured] = [&self.lived, &self.measured].map(|sum| sum.load(Relaxed));
         let permille = (u128::from(lived) * 1000).checked_div(measured.into());
@@ -102,13 +103,13 @@ impl Counters {
     }
 }
 
-/// Adds one.
+/// Adds one to a counter that has no other writer.
 #[inline]
 pub fn increment(counter: &AtomicU32) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// Adds a time; stops at the largest.
+/// Adds a time to a sum that has no other writer, and stops at the largest time.
 #[inline]
 pub fn add(sum: &AtomicU64, time: Counts) {
     sum.store(sum.load(Relaxed).saturating_add(time.0), Relaxed);

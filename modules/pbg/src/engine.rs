@@ -1,9 +1,9 @@
 //! The engine of PBG: the ready tasks, and every decision about them.
 //!
 //! The engine knows no lock and no machine. The scheduler of one CPU and that of several, both in
-//! [`front`](super::front), call the same engine and pass the calling CPU as a parameter: its
-//! number and the tasks that it may run ([`Caller`](super::caller::Caller)), its state ([`Cpu`]),
-//! and its [`Grant`].
+//! [`front`](super::front), call the same engine and pass the calling CPU as parameters. These are
+//! its number and the tasks that it may run ([`Caller`](super::caller::Caller)), its state
+//! ([`Cpu`]), and its [`Grant`].
 //!
 //! **Which task runs next.** [`Engine::pick`] decides. Without a plan it takes the first task of
 //! the one round-robin queue, which is all that the base policy and a measurement need. With a
@@ -92,10 +92,10 @@ enum Work<T> {
 
 /// The engine of tasks `T`; `C` is where it reads the time, `M` where it finds its control.
 pub struct Engine<T, C, M> {
-    /// How many commands were taken, from 1.
+    /// The number of commands taken, from 1.
     epoch: u32,
     root: Root,
-    /// Every ready task, unless a replay has them.
+    /// Every ready task, unless a replay holds them.
     queue: Queue<T, PbgState>,
     work: Work<T>,
     types: PhantomData<(C, M)>,
@@ -123,7 +123,7 @@ impl<T, C, M> Engine<T, C, M> {
         }
     }
 
-    /// How many commands were taken, from 1.
+    /// Returns the number of commands taken, from 1.
     pub const fn epoch(&self) -> u32 {
         self.epoch
     }

@@ -1,4 +1,4 @@
-//! The grant of a CPU: how often its running task may yield and go on without the engine.
+//! The grant of a CPU: the number of yields after which its running task goes on without the engine.
 
 use alloc::sync::Arc;
 use core::cell::UnsafeCell;
@@ -15,16 +15,16 @@ pub const NO_PLAN: i64 = -1;
 /// The running task of a CPU, and how often it may yield and go on at once.
 ///
 /// OWN: only its CPU writes it. If it is `SHARED`, other CPUs may read it, and every access is a
-/// relaxed atomic one, which the compiler does not fold into a comparison: that is one instruction
-/// more in a yield of a kernel with one CPU (x86_64).
+/// relaxed atomic one. The compiler does not fold such an access into a comparison. In a kernel with
+/// one CPU that would be one more instruction in a yield (x86_64).
 pub struct Grant<T, const SHARED: bool = false> {
     /// The address of the task that was picked last, as [`Running`] has it.
     running: UnsafeCell<*mut ()>,
-    /// KEEP: how often the running task may yield and go on at once. Positive only if the task
-    /// follows the plan, and since its dispatch no task has become ready and no tick has asked for
-    /// the CPU: then no other task comes first. Negative exactly if no plan is followed: then a
-    /// yield is the base policy's. So one load and one comparison choose among the three ways of a
-    /// yield.
+    /// KEEP: how often the running task may yield and go on at once. It is positive only if the
+    /// task follows the plan, and since its dispatch no task has become ready and no tick has asked
+    /// for the CPU. Then no other task comes first. It is negative exactly if no plan is followed.
+    /// Then the base policy handles the yield. So one load and one comparison choose among the three
+    /// ways of a yield.
     budget: UnsafeCell<i64>,
     /// The task that the next pick returns, as the put before it has found; or null.
     kept: UnsafeCell<*mut PbgTask<T>>,
@@ -38,7 +38,7 @@ unsafe impl<T: Send + Sync> Sync for Grant<T, true> {}
 /// Reads a pointer.
 #[inline(always)]
 fn load<P, const SHARED: bool>(cell: &UnsafeCell<*mut P>) -> *mut P {
-    // SAFETY: it is in bounds and aligned; unshared it is accessed by one CPU only.
+    // SAFETY: the cell is in bounds and aligned. If it is not shared, only one CPU accesses it.
     unsafe {
         match SHARED {
             true => AtomicPtr::from_ptr(cell.get()).load(Relaxed),
@@ -148,7 +148,7 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
 
     /// Returns true if the next pick gives the task at this address.
     #[cfg(test)]
-    pub fn keeps_at(&self, address: *const PbgTask<T>) -> bool {
+    pub fn is_keeping_at(&self, address: *const PbgTask<T>) -> bool {
         ptr::eq(load::<_, SHARED>(&self.kept), address)
     }
 

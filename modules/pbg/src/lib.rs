@@ -19,11 +19,11 @@
 //!  2. Unless a plan is followed, the base policy runs: round robin with 5 ticks
 //!     ([`rr`](sched_policies::rr), its rules). A measurement may run under FIFO instead
 //!     ([`BasePolicy`]).
-//!  3. The record of a task holds its time on the CPU, its time ready and its time blocked; how
-//!     often it was dispatched, yielded, was preempted and blocked; and in which order
+//!  3. The record of a task holds its time on the CPU, its time ready and its time blocked. It
+//!     counts dispatches, yields, preemptions and blocks, and keeps their order
 //!     ([`pbg_profile::Phases`]). A run interval begins when the task is dispatched and ends when
-//!     it yields, is preempted, blocks or exits. The last one of a record counts as ended by the
-//!     exit. A burst is the time from block to block.
+//!     it yields, is preempted, blocks or exits. The last interval of a record counts as ended by
+//!     the exit. A burst is the time from block to block.
 //!  4. At most [`MAX_TASKS`] tasks are recorded, each with at most [`RECORDED_PHASES`] phases.
 //!     Later tasks run unrecorded, and more phases become coarser.
 //!
@@ -39,47 +39,49 @@
 //!     round robin, whenever no planned task is ready.
 //!  7. While tasks outside the plan and planned ones are both ready, the fallback queue gets a
 //!     turn of a whole tick after every [`PLAN_TICKS`] ticks. A task that yields or blocks leaves
-//!     the rest of the tick to the next of the queue, or to itself if it is alone. `gc`, the root
-//!     and tasks that rule 8 has demoted for their yields spin while they wait, and have no claim
-//!     to a rest: if no other task of the queue is ready, the turn is over. So all others together
-//!     have at least one tick in `PLAN_TICKS` + 1 while one of them is ready. One of n that
-//!     compute runs again within n × (`PLAN_TICKS` + 2) ticks, as a turn that begins in the middle
-//!     of a tick has all of the next. A task that gives way within its tick counts in n for the
-//!     part that it runs, and the sum is rounded down.
-//!  8. A planned task is demoted if it is found beyond [`OVERRUN_FACTOR`] times its longest
-//!     recorded time by [`OVERRUN_TICKS`] ticks, or at [`OVERRUN_HANDOVERS`] handovers of the CPU
-//!     (its exit is one, and a tick counts for eight). It is also demoted if it has yielded
-//!     [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor allows. From then on it runs from the fallback
-//!     queue, and the rest of the plan stands. So a planned task waits for twice the planned time
-//!     of its predecessors, for that many ticks or handovers of each, and for the tenth of rule 7.
+//!     the rest of the tick to the next of the queue, or to itself if it is alone. Three kinds of
+//!     task spin while they wait, and have no claim to such a rest: `gc`, the root, and tasks that
+//!     rule 8 has demoted for their yields. If no other task of the queue is ready, the turn is
+//!     over. So all others together have at least one tick in `PLAN_TICKS` + 1 while one of them is
+//!     ready. If n of them compute, each runs again within n × (`PLAN_TICKS` + 2) ticks, because a
+//!     turn that begins in the middle of a tick also has all of the next. A task that gives way
+//!     within its tick counts in n for the part that it runs, and the sum is rounded down.
+//!  8. A planned task has overrun while its time is above [`OVERRUN_FACTOR`] times its longest
+//!     recorded time. It is demoted when [`OVERRUN_TICKS`] ticks or [`OVERRUN_HANDOVERS`] handovers
+//!     of the CPU have found it so. Its exit is a handover, and a tick counts for eight. It is also
+//!     demoted if it has yielded [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor allows.
+//!     From then on it runs from the fallback queue, and the rest of the plan stands. So a planned
+//!     task waits for twice the planned time of its predecessors, for that many ticks or handovers
+//!     of each, and for the tenth of rule 7.
 //!  9. The root is outside the plan, but the program's next steps depend on it. When it wakes it
 //!     goes first: at the next yield or tick, or when a running turn of rule 7 ends. It runs until
 //!     it gives way or the next tick comes. It goes first once between two ticks that hit planned
 //!     tasks, and the turns of the others do not wait for that.
 //! 10. When more than two thirds of the plan's tasks have been demoted, the plan is dropped at the
-//!     next tick: all ready tasks go to the fallback queue, by rank, and round robin runs. Tasks
-//!     outside the plan, however many and however long they run, do not count: they say nothing
-//!     about the plan.
-//! 11. Shortest first keeps at no time more tasks waiting than another order (Schrage, A proof of
-//!     the optimality of the shortest remaining processing time discipline, 1968), unless one
-//!     waits for another, which a record does not say. So the turnaround decides. The replay is
-//!     behind when the tasks that have come are later than in the measured run by more than
-//!     1/[`BEHIND_FRACTION`] of the measured turnaround of all, and a tick for each task of the
-//!     plan. Then the plan is dropped at that tick: all ready tasks go to the fallback queue,
-//!     first the late ones, in order of arrival, and then the others, by rank. Two times are not
-//!     counted: [`OVERRUN_LATENESS_FACTOR`] times what a late task has used beyond its record; and, for
-//!     each task of the plan, what all have used beyond their record and unknown tasks at all. The
-//!     plan stays if the call that started it asks for that ([`OnSlowReplay`]), or if the user has set
-//!     priorities or deadlines. After the last task's end the status tells, with nothing left out,
-//!     whether the replay was slower.
+//!     next tick. All ready tasks then go to the fallback queue, by rank, and round robin runs.
+//!     Tasks outside the plan do not count, because they say nothing about the plan.
+//! 11. If no task waits for another, shortest first never keeps more tasks waiting than any other
+//!     order. (Schrage, A proof of the optimality of the shortest remaining processing time
+//!     discipline, 1968.) A record does not say which tasks wait for others, so the turnaround
+//!     decides. The lateness of the replay is how much later its tasks that have come are than in
+//!     the measured run. The replay is behind when that exceeds 1/[`BEHIND_FRACTION`] of the
+//!     measured turnaround of all tasks, plus a tick for each task of the plan. The plan is dropped
+//!     at the tick that finds this. All ready tasks go to the fallback queue: first the late ones,
+//!     in order of arrival, and then the others, by rank. Two times are left out of the lateness.
+//!     A late task's own overrun is left out [`OVERRUN_LATENESS_FACTOR`] times. The overruns of all
+//!     tasks and the time of unknown tasks are left out for each task of the plan. An overrun is
+//!     the time that a task has used beyond its record. The plan stays if the call
+//!     that started it asks for that ([`OnSlowReplay`]), or if the user has set priorities or
+//!     deadlines. After the last task's end the status tells whether the replay was slower, with
+//!     nothing left out.
 //!
-//! **Cost.** Measuring adds one counter read and six memory accesses to a switch. Following the
-//! plan, a yield that keeps the CPU moves one pointer aside and back and counts. Other picks are a
+//! **Cost.** Measuring adds one counter read and six memory accesses to a switch. During a replay,
+//! a yield that keeps the CPU moves one pointer aside and back, and counts. Other picks are a
 //! find-first-set over two words. A return to the ready set is a binary search in the task's band
-//! and, among the tasks at the same rank, a walk past 64 at most. The counter is read only when
-//! the CPU may change hands. Once, when a command is taken, every ready task is looked at, and
-//! every rank of the plan; once, when a task is demoted, the tasks at its rank. A tick looks at 64
-//! tasks. Pick, put and tick allocate nothing: the calls do.
+//! and a walk past at most 64 tasks at the same rank. The counter is read only when the CPU may
+//! change hands. Taking a command looks once at every ready task and at every rank of the plan. A
+//! demotion looks at the tasks at that task's rank. A tick looks at 64 tasks. Pick, put and tick
+//! allocate nothing; only the calls do.
 //!
 //! **Several CPUs.** These are the rules of one CPU. Several follow one plan if they are
 //! connected, and the rules hold for them together: [`SmpPbgScheduler`] says how.

@@ -1,88 +1,95 @@
 //! The plan: a pure function of the profile.
 //!
-//! A plan is an order of tasks, made so that their average turnaround is the
-//! least on one CPU, under what the user has asked for: priorities, and deadlines
-//! at which a task must have ended.
+//! A plan is an order of tasks that makes their average turnaround on one CPU as
+//! small as it can be. The user may constrain it with priorities, and with deadlines
+//! by which tasks must have ended.
 //!
-//!  1. **Expected.** A task is expected to use what it used on average over its
-//!     runs. A promise is checked with the most that it used in any of them.
-//!  2. **Priority.** The tasks of one priority are a class, those without one the
-//!     last. Classes go strictly one after the other.
-//!  3. **Steps.** What a task does is cut at its blocks, into bursts of CPU time:
-//!     a task keeps the CPU across its own yields, and being preempted is not its
-//!     doing, so time before those counts to the burst that they are in. Bursts
-//!     that follow one another and come from the same phase are a step. Where the
-//!     order of the phases is not known, the task has one step, of equal bursts.
-//!  4. **Shortest first.** A class in which no task has a deadline is one band:
-//!     its tasks are ranked by what is before them, and a replay orders them by what
-//!     remains of it. Before a task is the burst that it is in, and of its CPU time
-//!     after that a part, the task's weight: R / (R + Z × n / [`BLOCKS_IN_FULL`]),
-//!     where R is all its CPU time, Z the time that it is blocked, and n how often. So
-//!     it is all of it for a task that is never blocked for long (a job), which is
-//!     planned as one step of one burst; and next to nothing for one that is
-//!     blocked again and again, and for longer than it runs (a server).
+//!  1. **Expected.** A task is expected to use the mean of its runs. A promise is
+//!     checked with the most that it used in any of them.
+//!  2. **Priority.** The tasks of one priority are a class, and those without a
+//!     priority are the last class. Classes go strictly one after the other.
+//!  3. **Steps.** The CPU time of a task is cut at its blocks into bursts. A yield
+//!     ends no burst, because a planned task keeps the CPU across its own yields. A
+//!     preemption ends none, because it is not the task's doing. Consecutive bursts
+//!     from the same phase are a step. Where the order of the phases is unknown, the
+//!     task has one step of equal bursts.
+//!  4. **Shortest first.** A class in which no task has a deadline is one band. Its
+//!     tasks are ranked by the time before them, and a replay orders them by the part
+//!     of it that remains. The time before a task is the rest of its burst, plus a
+//!     part of its CPU time after that. The part is the task's weight:
+//!     R / (R + Z × n / [`BLOCKS_IN_FULL`]), where R is its CPU time, Z its blocked
+//!     time, and n the number of blocks. A job, which is never blocked for long,
+//!     counts in full and is planned as one step of one burst. Almost nothing counts
+//!     of a server, which blocks often and for longer than it runs.
 //!  5. **Equal is by arrival.** If the times before several tasks of a band differ by at
 //!     most 1/[`TIE_FRACTION`] of the least, the first spawned goes first.
-//!  6. **Deadlines.** In a class in which some task has a deadline, every task
-//!     is a band by itself, and the order is one in which every task ends in
-//!     time; of those orders, one with the least average turnaround.
-//!  7. **In time** is a task if the most of all classes before, of the tasks before it
-//!     in its class, and of itself, and the most time that it was ever blocked, do
-//!     not exceed its deadline together.
-//!  8. **Too much.** If no order has every task in time, as few as can be are late.
+//!  6. **Deadlines.** In a class in which some task has a deadline, every task is a
+//!     band by itself. The order is one in which every task ends in time and, of
+//!     those orders, one with the least average turnaround.
+//!  7. **In time.** A task is in time if a sum does not exceed its deadline. The sum adds
+//!     the most CPU time of all tasks before it, of its class or another, to its own. It
+//!     also includes the most time that the task was blocked.
+//!  8. **Too much.** If no order has every task in time, the fewest possible are late.
 //!     They lose their deadline, are ranked by rule 6 without it, and are named
 //!     in [`Plan::late`].
 //!
-//! **Sources.** Rule 4: for tasks that never block, shortest first has the least
-//! average turnaround (Smith, Various optimizers for single-stage production, 1956),
-//! with late arrivals if what remains is compared (Schrage, 1968). For tasks that
-//! block there is no such theorem, but the same argument of exchange: the task that goes first
-//! costs the others the CPU time that it uses before they end, and the later time of a sleeper
-//! costs them nothing. R / (R + Z) is the share of its own time in which
-//! it uses the CPU. That Z counts by the number of blocks is a weighing of many programs
-//! (`docs/adr/0013-weighed-by-blocked-time.md`): a task of few bursts is over after
-//! those, and to let a long one go first because it waits soon costs all the others (by
-//! next bursts, as SJF orders them, the app `batch`, in which a quarter of the jobs waits
-//! four times, has an average turnaround of 903 ms, and of 813 ms by all that remains;
-//! x86_64, full scale); of many, another task may wait for each answer. Rule 6 is
-//! Smith's backward rule, from the
-//! same paper: of the tasks that may be last, the longest is. It finds an order if
-//! there is one, that is, if the order of deadlines is one (Jackson, Scheduling
-//! a production line to minimize maximum tardiness, 1955; today EDF). Rule 8 is
-//! Moore's algorithm in Hodgson's form (Moore, An n job, one machine sequencing
-//! algorithm for minimizing the number of late jobs, 1968): add the tasks by deadline,
-//! and whenever the one just added is late, give up the longest so far.
+//! **Sources of rule 4.** For tasks that never block, shortest first has the least
+//! average turnaround (Smith, Various optimizers for single-stage production, 1956).
+//! With late arrivals that holds if the remaining time is compared (Schrage, 1968). For
+//! tasks that block there is no such theorem, but the same exchange argument. The task
+//! that goes first costs the others the CPU time that it uses before they end, and the
+//! later time of a sleeper costs them nothing. R / (R + Z) is the share of its own time
+//! in which a task uses the CPU.
 //!
-//! **Why rule 7 is a promise.** While a task is ready and does not run, one of a
-//! lower rank runs, and those have only so much to do. So it ends at most that much
-//! later than it would alone, whenever it and the others were spawned and however
-//! they block. The times of rule 7 may be of different runs: then the promise is on
-//! the safe side, and a task may be named late that would just have been in time.
-//! For tasks that were spawned together and never block it is exact: those are late
-//! of which no order has more in time.
+//! The factor n was found by comparing many programs
+//! (`docs/adr/0013-weighed-by-blocked-time.md`). A task of few bursts ends after those, so
+//! letting a long one go first because it soon blocks costs all the others. The app
+//! `batch` shows this: a quarter of its jobs block four times. Ordered by next bursts, as
+//! SJF does, its average turnaround is 903 ms; by all that remains it is 813 ms (x86_64,
+//! full scale). If a task has many bursts, another task may wait for each answer.
 //!
-//! **Why rule 8 harms no other task.** The tasks that are not given up, by deadline, and
-//! then the others, is an order with the former in time; so one exists, and Smith's
-//! rule finds the best. A task in `late` is late there too: were it not, that order
-//! would have fewer late tasks than the fewest.
+//! **Sources of rules 6 and 8.** Rule 6 is Smith's backward rule, from the same paper: of
+//! the tasks that may be last, the longest is last. It finds an order if there is one.
+//! There is one if the order of deadlines is in time (Jackson, Scheduling a production
+//! line to minimize maximum tardiness, 1955; today EDF). Rule 8 is Moore's algorithm in
+//! Hodgson's form (Moore, An n job, one machine sequencing algorithm for minimizing the
+//! number of late jobs, 1968). It adds the tasks by deadline, and whenever the task just
+//! added is late, it gives up the longest so far.
+//!
+//! **Why rule 7 is a promise.** While a task is ready and does not run, one of a lower
+//! rank runs, and those have a bounded amount to do. So the task ends at most that much
+//! later than it would alone. This holds whenever the tasks are spawned and however they
+//! block. The times of rule 7 may come from different runs. Then the promise is on the
+//! safe side: a task that would just have been in time may be named late. For tasks that
+//! are spawned together and never block, the promise is exact, and no order has more of
+//! them in time.
+//!
+//! **Why rule 8 harms no other task.** Sort the tasks that are kept by deadline, and put
+//! those that are given up behind them. In that order all kept tasks are in time. So an
+//! order exists, and Smith's rule finds the best. A task in `late` is late in that one
+//! too. Otherwise that order would have fewer late tasks than the fewest.
 //!
 //! **Which time is least.** By rule 6 the average turnaround is least when every task
-//! takes its most, as rule 7 assumes. Smith's rule needs one and the same length
-//! for both questions: with the mean for one and the most for the other, putting
-//! the longest last may cost a shorter one its deadline.
+//! takes its most, as rule 7 assumes. Smith's rule needs the same length for both
+//! questions. With the mean for one and the most for the other, putting the longest last
+//! could cost a shorter task its deadline.
 //!
-//! **Cost.** n tasks: n log n comparisons. A plan has 64 bytes a task, 16 a step (at
-//! least one a task, at most [`MAX_PHASES`](pbg_profile::MAX_PHASES)) and 24 a late
-//! task; making it takes 40 more a task, and 16 more if any has a deadline.
-//! A replay of n tasks with deadlines is one of n bands.
+//! **Cost.** A plan of n tasks takes n log n comparisons. It has 64 bytes a task, 24 a
+//! late task and 16 a step. A task has at least one step and at most
+//! [`MAX_PHASES`](pbg_profile::MAX_PHASES). Making the plan takes 40 more bytes a task,
+//! and 16 more if any task has a deadline. A replay of n tasks with deadlines has n bands.
 //!
-//! **Limits.** What the plan does not know is not in its promises: tasks outside the
-//! plan, which have their share of the CPU; the tick that it may take, each time that a
-//! task or one of lower rank becomes ready, until the CPU is taken from one of higher
-//! rank; and blocked time that depends on the order, as
-//! that of a task that waits for another. Leave room for it. Within a class with
-//! deadlines a task that arrives late does not take over by what remains of it,
-//! as that could break a promise. The largest deadline, 2^64 − 1, is none.
+//! **Limits.** The promises leave out three things that the plan does not know, so leave
+//! room for them.
+//!
+//! - Tasks outside the plan have their share of the CPU.
+//! - Whenever a task or one of lower rank becomes ready, it may take a tick until the CPU
+//!   is taken from a task of higher rank.
+//! - Blocked time may depend on the order, as for a task that waits for another.
+//!
+//! Within a class with deadlines, a task that arrives late does not take over by its
+//! remaining time, because that could break a promise. The largest deadline, 2^64 − 1,
+//! counts as none.
 
 mod order;
 mod steps;
@@ -111,13 +118,13 @@ use steps::{push_steps, weight_of};
 pub struct PlannedTask {
     /// The key of the task.
     pub key: TaskKey,
-    /// Bands are strict: no task runs while one of a lower band is ready. Tasks of
-    /// one band stand together and are ordered among themselves by what is before
-    /// them (rule 4). Counted from 0 without gaps.
+    /// The band of the task, from 0 without gaps. Bands are strict: no task runs while
+    /// one of a lower band is ready. The tasks of one band have consecutive ranks and are
+    /// ordered by the time before them (rule 4).
     pub band: u32,
-    /// Where in its band it stands: what is before it at first, or before the shortest
-    /// task that counts as equal. Within a band it never decreases from rank to rank, so
-    /// the place of any remaining time is found by binary search.
+    /// The time that is before the task at first, or before the shortest task that counts
+    /// as equal. Within a band it never decreases from rank to rank, so a binary search
+    /// finds the place of any remaining time.
     pub sort_key: Counts,
     /// The time on the CPU that it is expected to use in all: the mean of its runs.
     pub run: Counts,
@@ -127,11 +134,11 @@ pub struct PlannedTask {
     pub turnaround: Counts,
     /// How often it yielded in the run in which it yielded most.
     pub yields: u64,
-    /// What part of its time after a burst is before it (rule 4). If it is not all of
-    /// it, each block ends a burst of its steps.
+    /// The part of its time after a burst that is before it (rule 4). If that is not the
+    /// whole, each block ends a burst of its steps.
     pub weight: Weight,
-    /// Which of [`Plan::steps`] are its own, in the order in which they run; at
-    /// least one.
+    /// The range of [`Plan::steps`] that belongs to the task, in the order in which the
+    /// steps run. It is never empty.
     pub steps: Range<u32>,
 }
 
@@ -146,7 +153,7 @@ pub struct Late {
     pub end: Counts,
 }
 
-/// An order of tasks; the place in it is the rank.
+/// An order of tasks. A task's place in it is its rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     tasks: Vec<PlannedTask>,
@@ -161,12 +168,13 @@ const _: () = {
 };
 
 impl Plan {
-    /// The plan of a profile that keeps its rules
-    /// ([`validate`](StoredProfile::validate)): every task once, by rank. The
-    /// same profile has the same plan, on every machine.
+    /// Makes the plan of a profile that keeps its rules
+    /// ([`validate`](StoredProfile::validate)). The plan has every task once, by rank. The
+    /// same profile has the same plan on every machine. For the cost see the module's
+    /// documentation.
     ///
     /// # Errors
-    /// [`Error::NoMemory`]. Cost: see the module's documentation.
+    /// Returns [`Error::NoMemory`] if there is no memory for the plan.
     pub fn of(profile: &StoredProfile) -> Result<Self, Error> {
         let stored = &profile.tasks;
         let phases = |task: &StoredTask| task.phases.list.len().max(1);
@@ -205,8 +213,8 @@ impl Plan {
         }
         order.sort_unstable_by_key(|task| (task.class, task.sort_key, task.place));
 
-        // Wider than a time: with sums that saturate, every task with the largest deadline but one
-        // would be in time.
+        // The sum is wider than a time. If it saturated, every task with the largest deadline but
+        // one would be in time.
         let mut end: u128 = 0;
         let mut band = 0;
         for class in order.chunk_by_mut(|a, b| a.class == b.class) {
@@ -250,17 +258,17 @@ impl Plan {
         Ok(Self { tasks, steps, late })
     }
 
-    /// The tasks by rank. The lower of two ready ones runs.
+    /// Returns the tasks by rank. The ready task of the lowest rank runs.
     pub fn tasks(&self) -> &[PlannedTask] {
         &self.tasks
     }
 
-    /// The steps of all tasks; see [`PlannedTask::steps`].
+    /// Returns the steps of all tasks; see [`PlannedTask::steps`].
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The tasks that do not end in time, by rank.
+    /// Returns the tasks that do not end in time, by rank.
     pub fn late(&self) -> &[Late] {
         &self.late
     }

@@ -1,14 +1,14 @@
 //! Following a plan: the ready tasks, the time that each has had, and the end of a plan that is
 //! wrong.
 //!
-//! A [`Replay`] holds every ready task in one of three places: the ready set, in the order of the
-//! plan; the fallback queue, round robin; or the slot of the root, if that goes first. [`OnCpu`]
-//! is what it knows of one CPU: the role of the running task, since when that is not charged, the
-//! turns, and the yields that are granted.
+//! A [`Replay`] holds every ready task in one of three places. The ready set is in the order of the
+//! plan, and the fallback queue runs round robin. A root that goes first is in a slot of its own.
+//! [`OnCpu`] is the state of a replay on one CPU. It has the role of the running task, the time up
+//! to which that task is charged, the turns, and the granted yields.
 //!
-//! The scheduler holds only the number of yields that the running task may still make and go on at
-//! once. It takes that from [`OnCpu::granted`] after each call, and calls [`Replay::settle`] with
-//! the rest before each call but a removal.
+//! The scheduler holds only the number of yields after which the running task still goes on at
+//! once. It takes that number from [`OnCpu::granted`] after each call. Before each call but a
+//! removal it calls [`Replay::settle`] with the number that is left.
 //!
 //! | file | part | rules of the [crate](crate) |
 //! |---|---|---|
@@ -19,12 +19,12 @@
 //! | `turns` | when the fallback queue and the root have the CPU | 7, 9 |
 //! | `watch` | whether the replay is later than the measured run | 11 |
 //!
-//! **When a plan is dropped.** [`Replay::tick`] looks, and nothing else does. It drops the plan if
-//! more than two thirds of its tasks are demoted (rule 10), or if the replay is behind the
-//! measured run and the plan is not to be kept (rule 11). The ready tasks then go to the fallback
+//! **When a plan is dropped.** Only [`Replay::tick`] drops a plan. It does so if more than two
+//! thirds of the plan's tasks are demoted (rule 10). It also does so if the replay is behind the
+//! measured run, unless the plan must be kept (rule 11). The ready tasks then go to the fallback
 //! queue, and round robin runs. A dropped plan is never followed again.
 
-// Long, because it has all methods that change a replay. The files below have its parts.
+// This file is long because it has all methods that change a replay. The files below have its parts.
 
 mod entry;
 mod fallback;
@@ -104,7 +104,8 @@ impl OnCpu {
 }
 
 impl OnCpu {
-    /// How often the running task may yield and go on at once (KEEP in [`grant`](super::grant)).
+    /// Returns how often the running task may yield and go on at once (KEEP in
+    /// [`grant`](super::grant)).
     #[inline]
     pub const fn granted(&self) -> i64 {
         self.granted
@@ -317,7 +318,7 @@ impl<T> Replay<T> {
         let key = match (label, by_path) {
             (Some(label), _) if here.current != Role::OUTSIDE => TaskKey::labelled(label.as_str()),
             (_, Some(key)) => key,
-            _ => return here.current, // nobody's, or unknown as its parent is
+            _ => return here.current, // outside the plan, or unknown as its parent is
         };
         if let Some(rank) = self.table.rank_of(key)
             && let Some(turnaround) = self.table.entries[rank as usize].spawned(now)
@@ -358,9 +359,9 @@ impl<T> Replay<T> {
         });
     }
 
-    /// Takes the task that runs next: the root by rule 9, the first by the plan, or one of the
-    /// fallback queue, if it is its turn or no other task is ready. If that queue has no eligible
-    /// task, its turn does not begin.
+    /// Takes the task that runs next: the root by rule 9, or the first task by the plan, or one of
+    /// the fallback queue. That queue is next in its turn, and if no other task is ready. If it has
+    /// no eligible task, its turn does not begin.
     #[inline]
     fn take_next(&mut self, here: &mut OnCpu, by: impl Caller) -> Option<Handle<T>> {
         let may_go_on = |task: &PbgTask<T>| by.may_have(task) && self.has_claim(task);

@@ -1,4 +1,4 @@
-//! PBG on the machine that the model plays.
+//! PBG on the simulated machine of the model.
 
 use sched_core::clock::VirtualClock;
 use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
@@ -8,11 +8,11 @@ use sched_smp::{SmpStateSource, ThreadSmpState, simulated_machine as machine};
 
 use super::{PbgTask, PerThread, SmpPbgScheduler};
 
-/// [`model::run`] with PBG on several CPUs, which follow one plan, under the control of this thread
-/// ([`PerThread`]).
+/// Calls [`model::run`] with PBG on several CPUs. They follow one plan, under the control of this
+/// thread ([`PerThread`]).
 ///
 /// # Errors
-/// The first [`Violation`](model::Violation) found.
+/// Returns the first [`Violation`](model::Violation) found.
 pub fn run_together(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
     match config.preempted_stay {
         #[cfg(feature = "preempted_stay")]
@@ -27,8 +27,8 @@ fn together<S: SmpStateSource + 'static>(
 ) -> Result<Report, Box<Failure>> {
     type Pbg<S> = SmpPbgScheduler<ModelTask, VirtualClock, PerThread, S>;
     ThreadSmpState::renew();
-    // SAFETY: it is new, and of this thread; all schedulers that find it are made below, and none of them
-    // outlives the call. No other code uses this thread's control while this runs.
+    // SAFETY: the state is new and belongs to this thread. All schedulers that find it are made below,
+    // and none of them outlives the call. No other code uses this thread's control while this runs.
     unsafe { Pbg::<S>::connect(machine(config.cpus)) };
     let ended = model::run(config, main, |_| Pbg::<S>::new(), PbgTask::new);
     // SAFETY: the schedulers are gone, and no other code has a reference.

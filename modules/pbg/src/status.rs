@@ -4,12 +4,12 @@ use core::fmt;
 
 use sched_core::units::TaskKey;
 
-/// The replay is behind when its tasks together are late by more than one part in this many of the
-/// measured turnaround of all (rule 11), and by a tick each. Twenty, as less than that is no reason
-/// to lose the gain of a plan.
+/// The part of the measured turnaround of all tasks, as one in this number, by which a replay may
+/// be late before it is behind (rule 11). A tick for each task comes on top. A smaller lateness is
+/// no reason to lose the gain of a plan.
 pub const BEHIND_FRACTION: u64 = 20;
 
-/// What PBG is doing.
+/// The phase that PBG is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The base policy runs.
@@ -21,18 +21,18 @@ pub enum Mode {
     Replaying,
 }
 
-/// How a task diverged from the plan.
+/// The way in which a task diverged from the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
     /// The plan did not know it.
     Unknown = 1,
-    /// It used more time on the CPU than the plan can bear; in counts.
+    /// It overran its planned CPU time by more than rule 8 allows. The figures are in counts.
     Run = 2,
-    /// It yielded more often than the plan can bear.
+    /// It yielded more often than rule 8 allows.
     Yields = 3,
-    /// It was late by the most when the replay was found behind (rule 11): so many counts
-    /// after its spawn it had not ended.
+    /// It was the latest task when the replay was found behind (rule 11). The figures are times
+    /// since its spawn, in counts.
     Turnaround = 4,
 }
 
@@ -50,58 +50,57 @@ impl Cause {
     }
 }
 
-/// The first task that went its own way.
+/// The divergence of one task from the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The kind of divergence.
     pub cause: Cause,
     /// The task's key.
     pub task: TaskKey,
-    /// The most that was recorded; 0 of an unknown task.
+    /// The largest recorded value, or 0 for an unknown task.
     pub expected: u64,
-    /// What there was when it was noticed; 0 of an unknown task.
+    /// The value at which the divergence was noticed, or 0 for an unknown task.
     pub found: u64,
 }
 
-/// How a replay has gone so far. Its `Display` is one JSON object in one line, with
-/// stable keys.
+/// The progress of a replay. Its `Display` is one JSON object in one line, with stable keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// What PBG is doing.
+    /// The phase that PBG is in.
     pub mode: Mode,
-    /// Tasks in the plan.
+    /// The number of tasks in the plan.
     pub planned: u32,
-    /// Tasks spawned that the plan knew.
+    /// The number of spawned tasks that the plan knew.
     pub matched: u32,
-    /// Children of the root or of planned tasks that the plan did not know. (Their own
-    /// descendants count only with a label, as the others have no key.)
+    /// The number of children of the root or of planned tasks that the plan did not know. (Their
+    /// own descendants count only with a label, because the others have no key.)
     pub unplanned: u32,
-    /// Planned tasks that ran far beyond their plan (rule 8).
+    /// The number of planned tasks that were demoted (rule 8).
     pub demoted: u32,
     /// True if the plan was dropped (rules 10 and 11).
     pub dropped: bool,
     /// True if the replay is slower than the measured run: a tick has found it so (rule 11), or
     /// `turnaround_permille` is above 1,000 by more than one part in [`BEHIND_FRACTION`].
     pub behind: bool,
-    /// How long the plan's tasks that have come lived, each from its spawn until it last gave
-    /// the CPU away, in thousandths of how long they did when they were measured: after the
-    /// last one's end, the average turnaround against the measured. 0 if none has come.
+    /// The time that the plan's spawned tasks have lived, in thousandths of the time that they
+    /// lived when they were measured. A task lives from its spawn until it last gives the CPU away.
+    /// After the last task's end this compares the average turnarounds. 0 if none was spawned.
     pub turnaround_permille: u32,
-    /// Turns that the fallback queue got while planned tasks were ready (rule 7).
+    /// The number of turns that the fallback queue got while planned tasks were ready (rule 7).
     pub turns: u32,
-    /// Tasks that no order could end by their deadline, when the plan was made.
+    /// The number of tasks that miss their deadline by the plan.
     pub late: u32,
-    /// The first task that went its own way.
+    /// The first divergence from the plan, if there was one.
     pub first: Option<Divergence>,
 }
 
 impl Status {
-    /// Tasks of the plan that were not spawned (yet).
+    /// Returns the number of tasks of the plan that were not spawned (yet).
     pub const fn missing(&self) -> u32 {
         self.planned - self.matched
     }
 
-    /// Tasks that went another way than planned.
+    /// Returns the number of tasks that diverged from the plan.
     pub const fn diverged(&self) -> u32 {
         self.unplanned + self.demoted
     }

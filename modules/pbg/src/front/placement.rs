@@ -6,10 +6,10 @@
 //! are named where they are used:
 //!
 //! - PLACED: a CPU that was interrupted for a ready task is not asked again before it has
-//!   answered, which it does with its next pick or with a tick that does not preempt. `asked_for`
-//!   is that task while it is ready, and else null.
+//!   answered. Its next pick answers, and so does a tick that does not preempt. `asked_for` is that
+//!   task while it is ready, and otherwise null.
 //! - LEFT: a task that gives its CPU away is held there until the CPU has switched to another
-//!   stack. `left` is that task while it is in a queue, and else null.
+//!   stack. `left` is that task while it is in a queue, and otherwise null.
 //! - COUNTED: `free` counts the ready tasks that are held on no CPU, and `held` those that are
 //!   held on one. A yield reads copies of the counts without the lock.
 
@@ -87,25 +87,25 @@ fn may_run<T>(machine: &Machine, task: &PbgTask<T>, cpu: usize) -> bool {
 
 /// The state of one CPU in the placement.
 pub(super) struct CpuPlacement<T> {
-    /// It has joined.
+    /// The CPU has joined, so its tasks are in the common engine.
     joined: bool,
     /// Its last pick found no task.
     pub(super) idles: bool,
     /// It was interrupted for a task, and has not answered yet.
     pub(super) asked: bool,
-    /// PLACED: that task while it is ready, and else null. It is in a queue, and so alive.
+    /// PLACED: the task for which it was interrupted, or null. It is in a queue, and so alive.
     pub(super) asked_for: *const PbgTask<T>,
     /// Its next pick follows a put.
     returned: bool,
-    /// LEFT: the task that is held here for that, or null. It is in a queue, and so alive.
+    /// LEFT: the task whose stack the CPU may still use, or null. It is in a queue, and so alive.
     pub(super) left: *const PbgTask<T>,
-    /// COUNTED.
+    /// COUNTED: the number of ready tasks that are held on this CPU.
     pub(super) held: u32,
 }
 
-/// The CPUs that may run the ready tasks, and those that are asked to.
+/// The CPUs that may run the ready tasks, and those that were interrupted for one.
 pub struct Placement<T> {
-    /// COUNTED.
+    /// COUNTED: the number of ready tasks that are held on no CPU.
     free: u32,
     /// The CPUs to interrupt when the lock is released, as a bit mask.
     pub(super) to_interrupt: u64,
@@ -191,7 +191,8 @@ pub struct Locked<T, C, M> {
     pub placement: Placement<T>,
 }
 
-// SAFETY: as for the engine; LEFT: `left` is of a task in one of its queues.
+// SAFETY: the engine may be sent. By PLACED and LEFT the addresses in the placement belong to tasks
+// in the engine's queues.
 unsafe impl<T: Send + Sync, C, M> Send for Locked<T, C, M> {}
 
 impl<T, C, M> Locked<T, C, M> {

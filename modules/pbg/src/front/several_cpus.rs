@@ -1,17 +1,18 @@
 //! The scheduler of several CPUs: one plan and one ready set for all, under one lock.
 //!
-//! Each CPU's queue is a [`SmpPbgScheduler`]. Before [`connect`](SmpPbgScheduler::connect) it is a scheduler of
-//! its own. From its first pick or tick after that, its CPU has *joined*: its tasks are in the
-//! common [engine](crate::engine), in which the rules of [PBG](crate) hold for all CPUs together:
+//! Each CPU's queue is a [`SmpPbgScheduler`]. Before [`connect`](SmpPbgScheduler::connect) it is a
+//! scheduler of its own. At its first pick or tick after that, its CPU *joins*: its tasks are from
+//! then on in the common [engine](crate::engine). There the rules of [PBG](crate) hold for all CPUs
+//! together. Further rules say which CPU runs a task:
 //!
 //!  1. The ready tasks that come first run, each where its affinity allows: a CPU that picks takes
 //!     the first task that it may run.
-//!  2. PLACED: when a task becomes ready, at most one CPU is interrupted for it: an idle one, or
-//!     else the CPU whose running task comes last of all that come after the ready task. A CPU
-//!     that was interrupted and has not answered is not asked again, as its next pick is unknown.
-//!     For an idle CPU a task outside the plan is reserved, except the root that goes first: other
-//!     CPUs take another task if there is one. So no idle CPU chases tasks that yield faster than
-//!     an IPI arrives. A lost IPI is recovered by the CPU's next tick.
+//!  2. PLACED: when a task becomes ready, at most one CPU is interrupted for it. This is an idle
+//!     CPU, or else the one whose running task comes last of all that come after the ready task. A
+//!     CPU that was interrupted and has not answered is not asked again, because its next pick is
+//!     unknown. A task outside the plan is reserved for the idle CPU, unless it is the root that
+//!     goes first. Other CPUs take another task if there is one. So no idle CPU chases tasks that
+//!     yield faster than an IPI arrives. A lost IPI is recovered by the CPU's next tick.
 //!  3. LEFT: a task that gives its CPU away is [held](crate::task::PbgState::held) there until
 //!     that CPU's next call after the pick that follows. By then the CPU has surely left the
 //!     task's stack. If another CPU would run the task, an IPI asks for that call. On riscv64 a
@@ -32,7 +33,8 @@
 //! **Cost.** Every other call takes the lock. A task that becomes ready costs a look at each CPU.
 //! A pick is linear in the tasks before it that may not run on this CPU.
 
-// Long: the lock, the words read without it, and the scheduler share private fields.
+// This file is long because the lock, the words read without it, and the scheduler share private
+// fields.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -57,8 +59,9 @@ use crate::task::PbgTask;
 
 type Handle<T> = Arc<PbgTask<T>>;
 
-/// How often a CPU looks for a free lock before it lets the machine wait, which may take until a
-/// tick. On hardware that is longer than 64 CPUs hold the lock one after another, some 1 µs each.
+/// The number of looks at a lock that is not free before the CPU lets the machine wait, which may
+/// take until a tick. On hardware the looks take longer than 64 CPUs hold the lock one after
+/// another, for some 1 µs each.
 const MAX_SPINS: u32 = 16_384;
 
 /// The words of a CPU that are read without the lock.
@@ -72,7 +75,7 @@ struct CpuGrant<T> {
 }
 
 /// The words of a CPU that has not joined: no task goes on there, and none is kept. So a yield and
-/// its pick need not ask whether it has.
+/// its pick need not ask whether the CPU has joined.
 static NO_CPU: CpuGrant<()> = CpuGrant::new();
 
 impl<T> Deref for CpuGrant<T> {
@@ -92,15 +95,16 @@ impl<T> CpuGrant<T> {
     }
 
     const fn of_no_cpu() -> &'static Self {
-        // SAFETY: of the same layout (`repr(C)`, and no `T` but behind a pointer, which stays null).
+        // SAFETY: the layout is the same, because the type is `repr(C)` and has a `T` only behind a
+        // pointer, which stays null.
         unsafe { &*(&raw const NO_CPU).cast() }
     }
 
     /// Returns true if this task, which is put back, goes on by the plan (rule 5 of PBG). The plan
     /// then has one yield less for it.
     ///
-    /// If it runs here, no other CPU puts it back: a wake waits until the CPU has left the task,
-    /// and so has picked; and a migration is told to the CPU that is left ([`Locked::put`]).
+    /// If it runs here, no other CPU puts it back. A wake waits until the CPU has left the task,
+    /// and so has picked. A migration tells the CPU that the task leaves ([`Locked::put`]).
     #[inline(always)]
     fn spend_yield(&self, prev: &Handle<T>) -> bool {
         let budget = self.budget();

@@ -7,27 +7,27 @@ use super::weight::Weight;
 use pbg_profile::StoredTask;
 use sched_core::units::Counts;
 
-/// First bursts that differ by at most one in so many are equal (rule 5).
+/// Times before tasks that differ by at most one part in this number are equal (rule 5).
 ///
-/// What is meant to be equal is hardly ever measured as equal: a timer interrupt
-/// more or a cold cache, and tasks would change places from one profile to the
-/// next. 64, as that costs next to nothing where the difference was meant: n tasks
-/// of s to s + s/64, in any order, have an average turnaround less than 1/128 above
-/// the least, as all their pairs together differ by at most n²/4 × s/64 and the
-/// least sum of turnarounds is above n²/2 × s.
+/// Equal tasks are hardly ever measured as equal. One more timer interrupt or a cold cache
+/// would make tasks change places from one profile to the next. The number is 64 because
+/// that costs almost nothing where the difference was meant. Take n tasks of s to s + s/64
+/// in any order. All their pairs together differ by at most n²/4 × s/64, and the least sum
+/// of turnarounds is above n²/2 × s. So the average turnaround is less than 1/128 above
+/// the least.
 pub const TIE_FRACTION: u64 = 64;
 
 /// A task on its way to its rank.
 pub struct Candidate {
     /// Its priority; [`NO_PRIORITY`] without one (rule 2).
     pub class: u16,
-    /// Its place among the profile's tasks: its arrival.
+    /// Its place among the profile's tasks, which are in the order of arrival.
     pub place: u32,
     pub sort_key: Counts,
     pub weight: Weight,
     pub steps: Range<u32>,
-    /// When its CPU time must be over, counted from the start of the plan, or
-    /// [`NO_DUE`]: its deadline less the most that it was blocked.
+    /// The time by which its CPU time must be over, counted from the start of the plan. It is
+    /// the deadline less the most time that the task was blocked, or [`NO_DUE`].
     pub due: u64,
     pub late: bool,
     /// Its place in a class with deadlines.
@@ -43,24 +43,25 @@ const _: () = {
     assert!(size_of::<Candidate>() == 40 && size_of::<Longest>() == 16);
 };
 
-/// A task by its length and arrival, and its place among the candidates of its
-/// class. The largest is the longest, and of those the last to arrive.
+/// The length and the arrival of a task, and its place among the candidates of its class. The
+/// largest is the longest task and, of equally long ones, the last to arrive.
 pub type Longest = (Counts, u32, u32);
 
-/// The user's deadline, if there is one that can be missed.
+/// Returns the user's deadline, if there is one that can be missed.
 pub fn deadline(task: &StoredTask) -> Option<Counts> {
     task.deadline.filter(|deadline| deadline.0 != NO_DUE)
 }
 
-/// The most CPU time of a task: how long it is where promises are made.
+/// Returns the most CPU time of a task, which is its length where promises are made.
 pub fn most(task: &StoredTask) -> Counts {
     Counts(task.figures.run.most)
 }
 
-/// Rule 5, for a class sorted by `sort_key`: cuts it into groups, each from the
-/// shortest task that is left to the longest that counts as equal to it. So
-/// "equal" is a matter of the group, and not of pairs, which would have a and b
-/// equal and b and c, but not a and c.
+/// Cuts a class that is sorted by `sort_key` into groups of equal tasks, and sorts each group
+/// by arrival (rule 5).
+///
+/// A group reaches from the shortest task that is left to the longest that counts as equal
+/// to it. Equality of pairs would not do: a and b could be equal, and b and c, but not a and c.
 pub fn equal_by_arrival(class: &mut [Candidate]) {
     let mut rest = class;
     while let Some(shortest) = rest.first().map(|task| task.sort_key) {
@@ -75,9 +76,9 @@ pub fn equal_by_arrival(class: &mut [Candidate]) {
     }
 }
 
-/// Rule 8, for a class that begins at `start`: as few tasks as can be lose their
-/// due time, so that the others can all be in time. Leaves the class sorted by due
-/// time. `longest` is there for its memory.
+/// Takes the due time from the fewest tasks possible, so that all the others can be in time
+/// (rule 8). The class begins at `start` and is left sorted by due time. `longest` is passed only
+/// for its memory.
 pub fn give_up_late(
     class: &mut [Candidate],
     stored: &[StoredTask],
@@ -90,7 +91,7 @@ pub fn give_up_late(
     for i in 0..class.len() {
         let Candidate { due, place, .. } = class[i];
         if due == NO_DUE {
-            break; // and so have those after it
+            break; // the tasks after it have none either
         }
         let most = most(&stored[place as usize]);
         end += most.0 as u128;
@@ -108,8 +109,8 @@ pub fn give_up_late(
     class.sort_unstable_by_key(|task| (task.due, task.place));
 }
 
-/// Rule 6, for a class that begins at `start` and is sorted by due time, of which
-/// some order has all in time: puts the class in order, from the end.
+/// Puts a class in the order of rule 6, from the end. The class begins at `start` and is sorted
+/// by due time, and some order of it has all tasks in time.
 pub fn longest_last(
     class: &mut [Candidate],
     stored: &[StoredTask],
@@ -122,7 +123,7 @@ pub fn longest_last(
     let mut end = start + lengths.sum::<u128>();
     let mut unseen = class.len();
     for rank in (0..class.len()).rev() {
-        // The earlier the end, the more may be there.
+        // The earlier the end, the more tasks may be last.
         while let Some(task) = class[..unseen].last()
             && (task.due == NO_DUE || task.due as u128 >= end)
         {

@@ -1,4 +1,4 @@
-//! What a task does, as steps of bursts (rule 3).
+//! The steps of a task: its bursts of CPU time, in groups (rule 3).
 
 use alloc::vec::Vec;
 
@@ -6,28 +6,26 @@ use super::weight::Weight;
 use pbg_profile::{Ended, Figure, PhaseOrder, StoredTask};
 use sched_core::units::Counts;
 
-/// Bursts of CPU time, one after the other, from one block to the next or to the
-/// exit.
+/// Consecutive bursts of CPU time. Each lasts from one block to the next, or to the exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// How many, in one run; at least 1.
+    /// The number of bursts in one run, at least 1.
     pub times: u64,
-    /// How long each is, on average, rounded down.
+    /// The mean length of a burst, rounded down.
     pub run: Counts,
 }
 
-/// Rule 3: appends what `task` does, at least one step and no more than it has
-/// phases.
+/// Appends the steps of `task` (rule 3). These are at least one, and at most one for each phase.
 pub fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
     let runs = u64::from(task.runs.max(1));
-    // In one run, to the nearest: a task that blocked 9 times in 10 runs blocks once.
+    // The number in one run, rounded to the nearest. A task that blocked 9 times in 10 runs blocks
+    // once.
     let once = |total: u64| total.saturating_add(runs / 2) / runs;
     let phases = &task.phases.list;
     if phases.is_empty() || task.phases.order == PhaseOrder::ByEnding {
         let figures = &task.figures;
         let times = if !phases.is_empty() {
-            // The last burst ends by the exit, which is one of the blocks if
-            // that is unknown.
+            // The last burst ends by the exit. If the exit is unknown, it is one of the blocks.
             let bursts = (phases.iter())
                 .filter(|phase| ends_burst(phase.ended))
                 .fold(0u64, |sum, phase| sum.saturating_add(phase.intervals));
@@ -35,7 +33,7 @@ pub fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
         } else if figures.blocked.most > 0 {
             once(figures.blocks.total).saturating_add(1)
         } else {
-            1 // it never came back from a block: that one is the exit
+            1 // it never came back from a block, so that block is the exit
         };
         let run = Counts(figures.run.mean(task.runs) / times);
         return steps.push(Step { times, run });
@@ -51,7 +49,7 @@ pub fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
         let run = phase.mean_run();
         let first = Counts(since.0 / runs).saturating_add(run);
         since = Counts::ZERO;
-        // Only the first burst has the yields before it.
+        // Only the first burst includes the time up to earlier yields and preemptions.
         if first == run || times == 1 {
             steps.push(Step { times, run: first });
         } else {
@@ -65,14 +63,14 @@ pub fn push_steps(task: &StoredTask, steps: &mut Vec<Step>) {
             });
         }
     }
-    // A record that ends before the task does.
+    // The record ends before the task does.
     if phases.last().is_some_and(|last| !ends_burst(last.ended)) {
         let run = Counts(since.0 / runs);
         steps.push(Step { times: 1, run });
     }
 }
 
-/// Rule 4: the weight of `task`, which does `steps`.
+/// Returns the weight of `task`, which has these `steps` (rule 4).
 pub fn weight_of(task: &StoredTask, steps: &[Step]) -> Weight {
     let times = |sum: u64, step: &Step| sum.saturating_add(step.times);
     let bursts = steps.iter().fold(0, times);

@@ -268,7 +268,7 @@ fn rule_5_equal_is_by_arrival() {
     assert_eq!(places(&plan, &profile), [2, 4, 0, 1, 3, 5]);
     let keys = [3200, 3200, 6400, 6400, 6400, 6400];
     assert_eq!(column(&plan, |t| t.sort_key.0), keys);
-    // One more is; and a chain of neighbours is cut, not one group.
+    // One more count makes a difference. A chain of neighbours is cut and is not one group.
     let profile = changed(&[6501, 6400, 6602, 6560, 6500], |_, _| {});
     let plan = Plan::of(&profile).unwrap();
     assert_eq!(places(&plan, &profile), [1, 4, 0, 2, 3]);
@@ -280,8 +280,8 @@ fn rule_5_equal_is_by_arrival() {
     assert_eq!(places(&plan, &profile), [5, 4, 3, 6, 1, 0, 2]);
 }
 
-/// Tasks meant to be equal stand in the order of arrival under any noise that is
-/// within the tolerance.
+/// Tasks that are meant to be equal keep the order of arrival under any noise within the
+/// tolerance.
 #[test]
 fn rule_5_noise_changes_no_order() {
     proptest!(|(noise in prop::collection::vec(0..=1000u64, 1..60))| {
@@ -294,8 +294,8 @@ fn rule_5_noise_changes_no_order() {
 
 #[test]
 fn rule_6_the_order_in_time_has_the_least_turnaround() {
-    // By deadline: 50 + 60 + 63 + 73 = 246. Smith's: 3 + 53 + 63 + 73 = 192;
-    // shortest first would be 3 + 13 + 23 + 73, but 50 must end by 60.
+    // The order of deadlines has 50 + 60 + 63 + 73 = 246, and Smith's 3 + 53 + 63 + 73 = 192.
+    // Shortest first would have 3 + 13 + 23 + 73, but 50 must end by 60.
     let tasks = [(50, Some(60)), (10, Some(70)), (3, None), (10, None)];
     let profile = with_latest(&tasks);
     let plan = Plan::of(&profile).unwrap();

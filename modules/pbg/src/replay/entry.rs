@@ -1,8 +1,9 @@
-//! One task of the plan during a replay: the time that it has had, the time that remains (rule 5),
-//! and how far it is beyond its record (rules 8 and 11).
+//! One task of the plan during a replay.
 //!
-//! A tick, a handover and a count of yields *look* at an entry, and demote the task if it is too
-//! far beyond its record. A demoted task runs from the fallback queue for the rest of the replay.
+//! An entry counts the time that the task has had, the time that remains (rule 5), and how far the
+//! task is beyond its record (rules 8 and 11). A tick, a handover and a count of yields *look* at
+//! an entry, and demote the task if it is too far beyond its record. A demoted task runs from the
+//! fallback queue for the rest of the replay.
 
 use core::ops::Range;
 
@@ -10,38 +11,38 @@ use crate::plan::{PlannedTask, Step, Weight};
 use crate::status::{Cause, Divergence};
 use sched_core::units::{Counts, TaskKey};
 
-/// A task is off plan beyond this many times its planned time or yields (rule 8). Two, as a smaller
-/// difference is the same behaviour under other conditions (another input, a cold cache), and
-/// demoting the task would cost more.
+/// A task is off plan beyond this many times its planned time or yields (rule 8). A smaller
+/// difference is the same behaviour under other conditions, such as another input or a cold cache.
+/// Demoting the task would then cost more than it saves.
 pub const OVERRUN_FACTOR: u64 = 2;
 
-/// The number of ticks that must find a task off plan before it is demoted (rule 8). Two, as one
-/// may hit a task that was planned for less than a tick.
+/// The number of ticks that must find a task off plan before it is demoted (rule 8). One is not
+/// enough, because it may hit a task that was planned for less than a tick.
 pub const OVERRUN_TICKS: u8 = 2;
 
-/// The number of handovers that must find it so instead: a task may run and block between ticks, so
-/// that no tick ever hits it. Sixteen, so that a task planned for next to nothing may be
-/// interrupted.
+/// The number of handovers that demote a task instead of ticks, because no tick may ever hit a task
+/// that runs and blocks between ticks. Sixteen leave room for interrupts of a task that was planned
+/// for almost no time.
 pub const OVERRUN_HANDOVERS: u8 = 16;
 
-/// The points of a tick, where a handover has one.
+/// The points for which a tick counts. A handover counts for one.
 pub const OVERRUN_TICK_POINTS: u8 = OVERRUN_HANDOVERS / OVERRUN_TICKS;
 
 /// Marks a task that was demoted for its yields, in place of its points.
 const SPINS: u8 = OVERRUN_HANDOVERS + 1;
 
-/// Yields that any task may make, however few were planned (rule 8): one more contended lock is not
-/// another behaviour. Not many, as a task that yields until another has done its part keeps the CPU
-/// from that.
+/// Yields that any task may make, however few were planned (rule 8), because one more contended
+/// lock is not another behaviour. The number is small because a task that yields until another has
+/// done its part keeps the CPU from that task.
 pub const UNPLANNED_YIELD_ALLOWANCE: u64 = 64;
 
-/// This many times the time that a task has used beyond its record is its own part of its lateness
+/// The factor by which the time that a task has used beyond its record explains its own lateness
 /// (rule 11). A task that waits for another is hardly ever on the CPU. A task that has more to do
-/// than recorded has at least a tenth of it, with the others of the fallback queue.
+/// than recorded shares at least a tenth of the CPU with the rest of the fallback queue.
 pub const OVERRUN_LATENESS_FACTOR: u64 = 64;
 
-/// A time that is longer than recorded by one part in this many is as recorded, for the order of
-/// tasks (rule 5).
+/// A time that is longer than recorded by at most one part in this number counts as the recorded
+/// time in the order of tasks (rule 5).
 const NOISE: u64 = 4;
 
 /// A task of the plan during a replay.
@@ -56,8 +57,8 @@ pub struct Entry {
     /// both the burst and the task are within their record, and `done` is simply subtracted.
     ahead: Counts,
     sure: Counts,
-    /// The present burst: its expected length, the part that is done, and how many of that length
-    /// are to come.
+    /// The present burst: its expected length, the part that is done, and the number of bursts of
+    /// that length that follow.
     burst: Counts,
     done: Counts,
     repeats: u64,
@@ -79,16 +80,17 @@ pub struct Entry {
     /// demoted (rule 8); or [`SPINS`].
     overrun: u8,
     has_come: bool,
-    /// It is ready, in whichever queue.
+    /// The task is ready, in any queue.
     is_ready: bool,
     weight: Weight,
 }
 
 /// Returns what remains of a time that was recorded as `recorded`, when `done` of it is done.
-/// Beyond the record it is unknown. Up to a quarter the excess is taken for noise, and the end to
-/// be near. Then as much again is expected as was done, as one doubles a guess that was too low, so
-/// that a task gives way to longer and longer ones (rule 5). (Four times that does better if one
-/// task of several has grown, and far worse if all have doubled.)
+///
+/// Beyond the record the rest is a guess. Up to a quarter, the excess is taken for noise and the
+/// end for near. After that, the rest is taken to be as long as the part that is done. So the guess
+/// doubles, and the task gives way to longer and longer ones (rule 5). (Four times that does better
+/// if one task of several has grown, and far worse if all have doubled.)
 const fn remains_of(recorded: Counts, done: Counts) -> Counts {
     let noise = recorded.0.saturating_add(recorded.0 / NOISE);
     if done.0 <= recorded.0 {
@@ -142,7 +144,7 @@ impl Entry {
         Some(self.turnaround)
     }
 
-    /// It is ready, in whichever queue.
+    /// Notes that the task is ready, in any queue.
     #[inline]
     pub const fn becomes_ready(&mut self) {
         self.is_ready = true;
@@ -287,9 +289,11 @@ impl Entry {
         Counts(used.0.saturating_sub(self.run.0))
     }
 
-    /// Returns its lateness at `now`, negative if it is early: what it adds to the time that all
-    /// tasks have lived, less the time that they had lived by then in the measured run. `interval`
-    /// is its run since the last charge, if it has the CPU.
+    /// Returns the lateness of the task at `now`, which is negative if the task is early.
+    ///
+    /// It is the time that the task has lived, less the time that it had lived by then in the
+    /// measured run. A late task's own overrun is taken off it (rule 11). `interval` is its run since
+    /// the last charge, if it has the CPU.
     #[inline]
     pub fn lateness(&self, now: Counts, interval: Option<Counts>) -> i128 {
         let age = now - self.born;
@@ -351,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remains_is_noise_at_first_and_then_as_much_again() {
+    fn remaining_time_beyond_the_record_is_noise_and_then_doubles() {
         for (done, remains) in [(0, 100), (99, 1), (100, 0), (101, 24), (125, 0), (126, 126)] {
             assert_eq!(
                 remains_of(Counts(100), Counts(done)),

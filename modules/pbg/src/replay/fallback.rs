@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::caller::Alone;
 
-    /// PLACE.
+    /// PLACE holds while tasks are taken out and requeued for every reason.
     #[test]
     fn task_preempted_within_its_slice_passes_no_other() {
         let tasks = ["a", "b", "c"].map(|name| Arc::new(PbgTask::new(name)));

@@ -10,10 +10,12 @@
 //! **The root.** A root that wakes goes first, once between two ticks that hit planned tasks. A
 //! turn of the fallback queue that comes due meanwhile is not used up by it.
 
-/// Ticks that pass while a task outside the plan is ready, before their queue gets a turn of a
-/// whole tick (rule 7): such tasks have at least a tenth of the CPU together. That is enough for
-/// `main` and `gc` to make progress, and costs a plan at most a ninth of its time, even beside a
-/// task that takes all it can get.
+/// The number of ticks that hit planned tasks between two turns of the fallback queue, while that
+/// queue has a ready task (rule 7).
+///
+/// So all tasks of the queue together have at least a tenth of the CPU. That is enough for `main`
+/// and `gc` to make progress. It costs a plan at most a ninth of its time, even beside a task that
+/// computes without end.
 pub const PLAN_TICKS: u32 = 9;
 
 /// The effect of a tick on a task outside the plan that it hits while a planned task is ready.

@@ -29,17 +29,17 @@ pub struct Watch {
     found_behind: bool,
     /// The rank at which the round goes on.
     next: u32,
-    /// The lateness of the tasks before it together, and the time that they have used beyond their
-    /// record.
+    /// The sum of the lateness of the tasks before that rank, and of the time that they have used
+    /// beyond their records.
     lateness: i128,
     surplus: Counts,
     /// The largest lateness, and its rank.
     most_late: (i128, u32),
     /// The time that unknown tasks have used.
     unknown: Counts,
-    /// The lateness that all may have together, without the ticks.
+    /// The sum of lateness that rule 11 allows, without the tick for each task.
     allowed: Counts,
-    /// The time of the last tick, and the shortest time between two.
+    /// The time of the last tick, and the shortest time between two ticks.
     ticked: Option<Counts>,
     tick: Counts,
 }
@@ -108,7 +108,7 @@ impl Watch {
         if current == Role::UNKNOWN {
             new += interval;
         }
-        // And a sleep ends at a tick, in whatever order they run.
+        // A sleep ends at a tick in any order of tasks, so each task may be a tick late.
         let each = new.saturating_add(self.tick);
         let excused = each.saturating_mul(entries.len() as u64);
         if lateness <= i128::from(self.allowed.0) + i128::from(excused.0) {

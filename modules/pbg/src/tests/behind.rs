@@ -46,10 +46,10 @@ fn replayed_with_a_gate(cpu: &mut Cpu, waiting: usize) -> Option<u64> {
 
 #[test]
 fn rule_11_a_plan_that_is_behind_the_measured_run_is_dropped() {
-    // The measured turnarounds are 10,000 of the gate, 10,010 to 10,030, 19,030 and
-    // 28,030: a twentieth of their sum is 4,356. After 13 ticks the gate and the tasks that wait
-    // for it are late by 3,000 each, less 60 in all, and the first short one was early by
-    // 4,000: 7,940. After 14 it is 10,940, above 4,356 and six ticks.
+    // The measured turnarounds are 10,000 for the gate, 10,010 to 10,030, 19,030 and 28,030. A
+    // twentieth of their sum is 4,356. After 13 ticks the gate and the tasks that wait for it are
+    // late by 3,000 each, less 60 in all. The first short task was early by 4,000, so the sum is
+    // 7,940. After 14 ticks it is 10,940, which is above 4,356 and six ticks.
     let mut cpu = measured_with_a_gate(3);
     cpu.control.start_pbg().unwrap();
     assert_eq!(replayed_with_a_gate(&mut cpu, 3), Some(14));

@@ -162,7 +162,7 @@ fn a_measurement_in_which_nothing_was_scheduled_is_empty() {
     assert_eq!(cpu.yield_now(), "a");
 }
 
-/// What the old measurement's tasks still do does not get into the new record.
+/// The tasks of the old measurement leave no trace in the new record.
 #[test]
 fn a_new_measurement_starts_from_nothing_even_at_once() {
     let mut cpu = Cpu::boot();

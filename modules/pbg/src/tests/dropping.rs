@@ -30,7 +30,7 @@ fn rule_10_the_plan_is_dropped_when_most_of_its_tasks_are_demoted() {
     assert_eq!(cpu.status().demoted, 3);
 }
 
-/// What is left of a plan may be all that matters: two of three is not enough.
+/// Two demoted tasks of three are not enough, because the last may be all that matters.
 #[test]
 fn rule_10_two_thirds_are_not_most() {
     let mut cpu = following(&[("a", 1), ("b", 2), ("c", 1 << 40)], &[]);

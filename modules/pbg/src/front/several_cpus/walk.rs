@@ -1,6 +1,6 @@
-//! Random calls, as `axtask` makes them, on several CPUs, where an IPI may be late or lost. After
-//! each call the counts of the waiting tasks agree with the queues, and when all IPIs have come no
-//! CPU idles beside a ready task.
+//! Random calls on several CPUs, as `axtask` makes them. An IPI may be late or lost. After each call
+//! the counts of the ready tasks agree with the queues. After all IPIs have arrived, no CPU idles
+//! beside a ready task.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -40,7 +40,7 @@ enum State {
 #[derive(Default, Clone)]
 struct Cpu {
     current: Option<usize>,
-    /// A helper has it.
+    /// A helper runs on the CPU instead of `current`.
     helps: bool,
     leaving: Option<usize>,
     pending: bool,
@@ -75,11 +75,11 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 assert!(!IS_LOCKED.get()(), "interrupts are sent without the lock");
                 SENT.with_borrow_mut(|sent| sent.push(cpu));
             },
-            // SAFETY: of the tasks below.
+            // SAFETY: the callers pass the tasks below.
             may_run: |task, cpu| unsafe { (*task.cast::<Mask>()).load(Relaxed) } >> cpu & 1 != 0,
             ..simulated_machine(n)
         };
-        // SAFETY: they are new, and no other code finds them.
+        // SAFETY: the control and the state are new, and no other code finds them.
         unsafe { Sched::<S>::connect(machine) };
         IS_LOCKED.set(|| Self::all().locked.is_locked());
         let mut walk = Self {
@@ -115,7 +115,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         HERE.set((c, at));
     }
 
-    fn arrives(&mut self) {
+    fn deliver_ipis(&mut self) {
         for c in SENT.take() {
             self.cpus[c].pending = true;
         }
@@ -124,7 +124,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
 
     fn pick(&mut self, c: usize) {
         self.here(c);
-        // Its affinity was looked at when it was put aside.
+        // The put that kept the task has checked its affinity.
         let was_kept = Self::all().grants[c].is_keeping();
         let next = self.scheds[c].pick_next_task();
         let before = self.cpus[c].current.take();
@@ -155,7 +155,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         if before != self.cpus[c].current {
             self.cpus[c].leaving = before;
         }
-        self.arrives();
+        self.deliver_ipis();
         if self.cpus[c].current.is_none() {
             let machine = Sched::<S>::connected().unwrap().0;
             let mut ready = self.ready();
@@ -171,7 +171,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         let ready = (self.tasks.iter()).filter(|(_, state)| *state == State::Ready);
         ready.map(|(task, _)| task).filter(|task| {
             let at = Arc::as_ptr(task).cast_mut();
-            !(Self::all().grants.iter()).any(|own| own.keeps_at(at))
+            !(Self::all().grants.iter()).any(|own| own.is_keeping_at(at))
         })
     }
 
@@ -187,7 +187,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         let is_alone = !preempt && member.is_some_and(|member| member.is_alone(&task));
         self.scheds[c].put_prev_task(task, preempt);
         self.cpus[c].picks = true;
-        self.arrives();
+        self.deliver_ipis();
         if is_alone {
             let machine = Sched::<S>::connected().unwrap().0;
             assert!(
@@ -205,7 +205,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         };
         let task = self.tasks[t].0.clone();
         self.cpus[c].resched |= self.scheds[c].task_tick(&task);
-        self.arrives();
+        self.deliver_ipis();
     }
 
     fn step(&mut self, op: u8, c: usize, t: usize, q: usize, mask: u64) {
@@ -227,7 +227,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 self.stays.push(None);
                 self.here(c);
                 self.scheds[q].add_task(task);
-                self.arrives();
+                self.deliver_ipis();
                 if current.is_none() {
                     self.pick(c); // it was in an interrupt
                 }
@@ -246,7 +246,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                     self.tasks[t].1 = State::Ready;
                     let task = self.tasks[t].0.clone();
                     self.scheds[q].put_prev_task(task, false);
-                    self.arrives();
+                    self.deliver_ipis();
                     if current.is_none() {
                         self.pick(c); // it was in an interrupt
                     }
@@ -260,7 +260,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
             }
             (12, Some(_)) if self.cpus[c].resched => self.put(c, true),
             (13, Some(t)) => {
-                // It goes to another CPU by a helper.
+                // A helper moves it to another CPU.
                 let others = ((1 << n) - 1) & !(1 << c);
                 self.tasks[t].0.inner().store(others, Relaxed);
                 self.here(c);
@@ -271,7 +271,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 let task = self.tasks[t].0.clone();
                 self.scheds[if q == c { (c + 1) % n } else { q }].put_prev_task(task, false);
                 self.cpus[c].picks = true;
-                self.arrives();
+                self.deliver_ipis();
             }
             (14, _) => {
                 let Some(t) = t else { return };
@@ -284,7 +284,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 }
                 // A task that is kept between its put and its pick is not found.
                 let at = Arc::as_ptr(&task);
-                let kept = Self::all().grants.iter().any(|own| own.keeps_at(at));
+                let kept = Self::all().grants.iter().any(|own| own.is_keeping_at(at));
                 assert!(kept || self.tasks[t].1 != State::Ready, "{t} was not found");
                 self.check();
             }
@@ -314,13 +314,13 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         }
     }
 
-    /// COUNTED, PLACED and LEFT.
+    /// Asserts COUNTED, PLACED and LEFT.
     fn check(&self) {
         let all = Self::all();
         let locked = all.locked.lock();
         let ready: Vec<*const PbgTask<Mask>> = locked.engine.ready().map(ptr::from_ref).collect();
         assert_eq!(ready.len(), self.ready().count(), "no task is lost");
-        // SAFETY: in a queue.
+        // SAFETY: the tasks are in a queue.
         let held: Vec<Reservation> = ready
             .iter()
             .map(|&task| unsafe { &*task }.policy_state().reservation())
@@ -355,7 +355,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         assert_eq!(locked.placement.to_interrupt, 0);
     }
 
-    fn settles(&mut self) {
+    fn settle(&mut self) {
         if self.may_idle {
             for _ in 0..2 {
                 for c in 0..self.cpus.len() {
@@ -400,13 +400,13 @@ fn walked<S: SmpStateSource + 'static>(
 ) {
     let mut walk = Walk::<S>::new(n);
     for &(op, c, t, q, mask) in ops {
-        // Without those that let an idle CPU wait for its tick.
+        // Replace the steps that let an idle CPU wait for its tick.
         let op = if !all && matches!(op, 11 | 15) { 1 } else { op };
         walk.step(op, c, t, q, mask);
     }
-    walk.settles();
+    walk.settle();
     drop(walk);
-    // SAFETY: nobody uses it any more.
+    // SAFETY: the walk is dropped, and no other code uses the state.
     unsafe { Sched::<S>::retire() };
     PerThread::retire();
 }
@@ -416,7 +416,7 @@ proptest! {
         failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_kept_of_who_waits_is_true(
+    fn placement_agrees_with_the_queues_after_random_calls(
         n in 2..=4usize, all in any::<bool>(), stay in any::<bool>(),
         ops in prop::collection::vec((0..20u8, 0..4usize, 0..9usize, 0..4usize, 0..16u64), 0..160),
     ) {
