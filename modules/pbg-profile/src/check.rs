@@ -1,4 +1,4 @@
-//! Whether a profile is of this program on this machine.
+//! The check that a profile fits this program and this machine.
 
 use core::fmt;
 
@@ -12,11 +12,11 @@ pub struct Expected {
     pub architecture: Architecture,
     /// The program's hash; see [`Program::hash`].
     pub program_hash: u64,
-    /// In which time it runs; all fit [`Timing::Unknown`].
+    /// The kind of time in which it runs. All fit [`Timing::Unknown`].
     pub timing: Timing,
 }
 
-/// Why a good profile is of no use here.
+/// The reason why a valid profile does not fit this program or machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// It was measured on another architecture, whose counts mean something else.
@@ -26,14 +26,14 @@ pub enum Mismatch {
         /// The architecture in the profile.
         found: Architecture,
     },
-    /// It is of another program, or of another version of it.
+    /// It was measured with another program, or at another scale.
     Program {
         /// This program's hash.
         expected: u64,
-        /// The profile's program.
+        /// The program in the profile.
         found: Program,
     },
-    /// It was measured in another time, whose counts mean something else.
+    /// It was measured in another kind of time, whose counts mean something else.
     Timing {
         /// The timing of this machine.
         expected: Timing,
@@ -63,11 +63,11 @@ impl fmt::Display for Mismatch {
 
 impl core::error::Error for Mismatch {}
 
-/// Whether `profile` may be used for `expected`, on however many CPUs it was measured: what tasks need
-/// is much the same on more or fewer.
+/// Checks that `profile` may be used for `expected`. The number of CPUs may differ, because tasks
+/// need about as much time on more or fewer CPUs.
 ///
 /// # Errors
-/// The first [`Mismatch`], in the order in which they are listed there.
+/// Returns the first [`Mismatch`], in the order in which they are listed there.
 pub fn check(profile: &StoredProfile, expected: &Expected) -> Result<(), Mismatch> {
     let Header {
         program,

@@ -1,6 +1,6 @@
 //! Decoding: from untrusted bytes to a profile.
 
-// Long: the whole format from bytes, in its order.
+// This file is long because it reads the whole format, in its order.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -18,57 +18,57 @@ use super::{
 use sched_core::room::with_room;
 use sched_core::units::{Counts, TaskKey};
 
-/// Bytes of a task that did nothing: parent, ordinal, flags, runs, figures, how it was spawned
-/// and the number of phases.
+/// The bytes of a task that did nothing: parent, ordinal, flags, runs, figures, its spawn and the
+/// number of phases.
 const MIN_TASK_BYTES: usize = 4 + Figures::COUNT + 5 + 1;
 const CPUS_AT: usize = 10;
-/// Where the total length stands, in every version.
+/// The offset of the total length, in every version.
 const LENGTH_AT: usize = 12;
 
-/// Decoding takes at most so much memory for each byte given, whatever is in it.
+/// The most memory, in bytes, that decoding takes for each byte given, whatever the bytes are.
 pub const MEMORY_PER_BYTE: usize =
     (size_of::<StoredTask>() + size_of::<(TaskKey, u32)>()).div_ceil(MIN_TASK_BYTES);
 
 // A phase takes at least four bytes, and less memory for each of them than a task does.
 const _: () = assert!(size_of::<StoredPhase>() <= 4 * MEMORY_PER_BYTE);
 
-/// Why bytes are no profile that this version can use.
+/// The reason why bytes are no profile that this version can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// It does not begin as one.
+    /// The bytes do not begin as a profile does.
     NotAProfile {
-        /// The first byte that differs.
+        /// The offset of the first byte that differs.
         offset: usize,
     },
-    /// It is one, of a version that this code does not read.
+    /// The profile has a version that this code does not read.
     OtherVersion {
         /// The profile's version; [`VERSION`] was expected.
         found: u16,
     },
-    /// The end is missing.
+    /// The end of the profile is missing.
     Truncated {
-        /// Bytes that there should be, as far as that can be told.
+        /// The number of bytes that there should be, as far as that can be told.
         expected: usize,
-        /// Bytes that there are.
+        /// The number of bytes that there are.
         found: usize,
     },
-    /// It has been damaged.
+    /// The bytes do not match their checksum, so they were damaged.
     Checksum {
-        /// What the profile says, in its last four bytes.
+        /// The checksum in the last four bytes of the profile.
         expected: u32,
         /// The checksum of its other bytes.
         found: u32,
     },
-    /// It was never right: the checksum is, the contents are not.
+    /// The checksum is right but the contents break a rule, so the profile was never valid.
     Inconsistent {
-        /// The byte where that is seen.
+        /// The offset of the bytes that break the rule.
         offset: usize,
-        /// What was expected.
+        /// The rule that was expected to hold.
         rule: Rule,
         /// The number that breaks it.
         found: u64,
     },
-    /// Out of memory.
+    /// There is no memory for the profile.
     NoMemory,
 }
 
@@ -108,14 +108,14 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// The profile in `bytes`, all of which must be it.
+/// Returns the profile in `bytes`, to which all of the bytes must belong.
 ///
-/// Every profile has one form: what decodes encodes to the same bytes again.
-/// Cost: one pass for the checksum and one to read, n log n for n tasks; at most
-/// [`MEMORY_PER_BYTE`] bytes of memory for each byte given.
+/// Every profile has one form: bytes that decode are the bytes to which the result encodes. The
+/// bytes are read twice, and n tasks take n log n comparisons. The memory is at most
+/// [`MEMORY_PER_BYTE`] bytes for each byte given.
 ///
 /// # Errors
-/// See [`DecodeError`]; they are looked for in the order in which they stand there.
+/// Returns the first [`DecodeError`], in the order in which they are listed there.
 pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
     let body = envelope(bytes)?;
     let mut reader = Reader { bytes: body, at: 0 };
@@ -159,8 +159,8 @@ impl Broken {
     }
 }
 
-/// Checks what is the same in every version: magic, version, length, checksum. Returns all but
-/// the checksum.
+/// Checks the parts that are the same in every version: magic, version, length and checksum.
+/// Returns the bytes before the checksum.
 fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if let Some(offset) = (0..MAGIC.len()).find(|&i| bytes.get(i).is_some_and(|b| *b != MAGIC[i])) {
         return Err(DecodeError::NotAProfile { offset });
@@ -198,7 +198,7 @@ fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
         (bytes.len() - total) as u64,
     )
     .map_err(|broken| broken.at(total))?;
-    // Cannot fail, as `total` is at least `MIN_BYTES`.
+    // This cannot fail, because `total` is at least `MIN_BYTES`.
     let Some((body, sum)) = bytes.split_last_chunk::<CHECKSUM_BYTES>() else {
         return Err(truncated(MIN_BYTES));
     };
@@ -209,7 +209,7 @@ fn envelope(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     Ok(body)
 }
 
-/// The bytes, and how far they have been read.
+/// The bytes, and the offset up to which they have been read.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -240,14 +240,14 @@ impl<'a> Reader<'a> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// LEB128, in its shortest form only.
+    /// Reads a number in LEB128, in its shortest form only.
     fn number(&mut self) -> Result<u64, DecodeError> {
         let start = self.at;
         let mut number = 0;
         for i in 0..MAX_VARINT {
             let byte = self.byte()?;
             let bits = (byte & 0x7f) as u64;
-            // The tenth byte has room for one bit.
+            // The tenth byte may have only one bit of a 64-bit number.
             if i == MAX_VARINT - 1 && byte > 1 {
                 return self.fail(start, Rule::Fits, byte as u64);
             }
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
                 return Ok(number);
             }
         }
-        // The tenth byte has returned.
+        // The loop returns at the tenth byte, so this is not reached.
         self.fail(start, Rule::Fits, number)
     }
 
@@ -338,7 +338,7 @@ fn start(reader: &mut Reader, runs: u32) -> Result<Start, DecodeError> {
     })
 }
 
-/// What its bytes say; whether that holds together is for `validate`.
+/// Reads a task from its bytes. The caller checks the rules with `validate`.
 fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, DecodeError> {
     let start = reader.at;
     let place = match reader.number()? {
@@ -430,7 +430,7 @@ fn wakes(reader: &mut Reader) -> Result<Wakes, DecodeError> {
     for number in 0..count {
         let at = reader.at;
         let whom = waker(reader)?;
-        // In order, and who is not known alone.
+        // The tasks are in order, and an unknown one is alone.
         let is_next = match (last, whom) {
             (None, Waker::Unknown) => count == 1,
             (None, Waker::Root | Waker::Task(_)) => true,

@@ -1,4 +1,4 @@
-//! From a profile to bytes.
+//! Encoding: from a profile to bytes.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,27 +10,30 @@ use super::{
 };
 use sched_core::room::with_room;
 
-/// What a profile begins with. The first byte is no ASCII, and CR LF, ^Z and LF
-/// are what transfers as text spoil first (as in PNG).
+/// The first bytes of a profile. As in PNG, the first byte is no ASCII, and a transfer as text
+/// would spoil CR LF, ^Z and LF first.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PBG\r\n\x1a\n";
-/// Where the fixed part of the header ends.
+/// The number of bytes of the fixed part of the header.
 pub(super) const FIXED_BYTES: usize = 35;
 pub(super) const CHECKSUM_BYTES: usize = 4;
-/// Two names of a byte, three numbers, the start, no task.
+/// The bytes of the shortest profile: two names of a byte, three numbers, the start, no task.
 pub(super) const MIN_BYTES: usize = FIXED_BYTES + 2 + 3 + 4 + CHECKSUM_BYTES;
-/// Bytes of the longest 64-bit and 32-bit numbers.
+/// The number of bytes of the longest 64-bit number.
 pub(super) const MAX_VARINT: usize = 10;
+/// The number of bytes of the longest 32-bit number.
 const MAX_VARINT_32: usize = 5;
 
-/// Two names, runs, unrecorded, the start, and two bytes for at most 4,096 tasks.
+/// The most bytes of a header. It has two names, runs, unrecorded, the start, and two bytes for at
+/// most 4,096 tasks.
 pub(super) const MAX_HEADER_BYTES: usize =
     FIXED_BYTES + 64 + 16 + MAX_VARINT_32 + MAX_VARINT + (3 * MAX_FIGURE + 1) + 2;
-/// Least and spread add up to a number of 64 bits: not both of them need ten bytes.
+/// The most bytes of a figure. Least and spread add up to a number of 64 bits, so at most one of
+/// them needs ten bytes.
 const MAX_FIGURE: usize = 3 * MAX_VARINT - 1;
-/// A task's number and [`Waker`](super::Waker)'s first ones.
+/// The most bytes of a [`Waker`](super::Waker): at most 4,096 tasks and the four first numbers.
 const MAX_WAKER: usize = 2;
-/// Parent, ordinal, flags, runs; key, label, priority, deadline; figures; how it was spawned;
-/// phases.
+/// The most bytes of a task. Line by line these are parent, ordinal, flags and runs, then key, label,
+/// priority and deadline, then the figures, the spawn, and the phases.
 pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + (8 + 33 + 1 + MAX_VARINT)
     + Figures::COUNT * MAX_FIGURE
@@ -38,15 +41,15 @@ pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
     + 1
     + MAX_PHASES * (1 + 3 * MAX_VARINT + MAX_WAKER + 1 + 2 * (MAX_WAKER + 2 * MAX_VARINT));
 
-/// No profile is larger, in bytes: about 6.4 MiB, which 4,096 tasks with 16
-/// phases each and every number at its largest would need. One of 48 tasks with
-/// 4 phases each has about 3 KiB.
+/// The size of the largest profile in bytes, about 6.4 MiB. It has 4,096 tasks with 16 phases
+/// each, and every number at its largest. A profile of 48 tasks with 4 phases each has about
+/// 3 KiB.
 pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
 
-/// The architecture's byte has the timing in its bits from this one on.
+/// The lowest bit of the timing in the byte of the architecture.
 pub(super) const TIMING_SHIFT: u32 = 4;
 
-/// Bits of a task's flags.
+/// The bits of a task's flags.
 pub(super) mod flag {
     pub const KEY: u8 = 1 << 0;
     pub const LABEL: u8 = 1 << 1;
@@ -56,22 +59,22 @@ pub(super) mod flag {
     pub const ALL: u8 = KEY | LABEL | PRIORITY | DEADLINE | BY_ENDING;
 }
 
-/// The first of [`Place`]'s numbers that is a task.
+/// The first number of a [`Place`] that stands for a parent task.
 pub(super) const FIRST_PARENT: u64 = 2;
 
-/// Why a profile cannot be stored.
+/// The reason why a profile cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
-    /// It breaks a rule.
+    /// The profile breaks a rule.
     Inconsistent {
-        /// In which task; `None` is the header.
+        /// The index of the task that breaks the rule, or `None` for the header.
         task: Option<usize>,
-        /// What was expected.
+        /// The rule that was expected to hold.
         rule: Rule,
         /// The number that breaks it.
         found: u64,
     },
-    /// Out of memory.
+    /// There is no memory for the bytes.
     NoMemory,
 }
 
@@ -104,21 +107,21 @@ impl From<Invalid> for EncodeError {
 }
 
 impl StoredProfile {
-    /// Whether every [`Rule`] holds. Cost: n log n for n tasks, and 16 bytes each
-    /// for the call.
+    /// Checks that every [`Rule`] holds. This takes n log n comparisons for n tasks, and 16 bytes of
+    /// memory for each during the call.
     ///
     /// # Errors
-    /// The first rule that does not; [`EncodeError::NoMemory`].
+    /// Returns the first rule that does not hold, or [`EncodeError::NoMemory`].
     pub fn validate(&self) -> Result<(), EncodeError> {
         Ok(self.validity()?)
     }
 }
 
-/// The bytes of `profile`: at most [`MAX_BYTES`](super::MAX_BYTES), and equal for
-/// equal profiles. Cost: two passes, one to know the size.
+/// Returns the bytes of `profile`. They are at most [`MAX_BYTES`](super::MAX_BYTES), and equal for
+/// equal profiles. The profile is read twice, once to know the size.
 ///
 /// # Errors
-/// See [`EncodeError`].
+/// Returns an [`EncodeError`] if the profile breaks a rule or there is no memory.
 pub fn encode(profile: &StoredProfile) -> Result<Vec<u8>, EncodeError> {
     profile.validate()?;
     let mut size = Size(CHECKSUM_BYTES);
@@ -130,11 +133,11 @@ pub fn encode(profile: &StoredProfile) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-/// Where bytes go.
+/// A receiver of bytes: it stores or only counts them.
 trait Sink {
     fn put(&mut self, bytes: &[u8]);
 
-    /// LEB128: seven bits a byte, the lowest first.
+    /// Puts a number in LEB128, which has seven bits a byte, the lowest first.
     fn number(&mut self, mut number: u64) {
         let mut bytes = [0; MAX_VARINT];
         let mut len = 0;
@@ -160,13 +163,13 @@ impl Sink for Size {
 }
 
 impl Sink for Vec<u8> {
-    /// What it takes has been reserved.
+    /// Appends the bytes, for which [`encode`] has reserved room.
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
 
-/// All but the checksum of a valid profile.
+/// Writes a valid profile without its checksum.
 fn write(profile: &StoredProfile, total: u32, out: &mut impl Sink) {
     header(&profile.header, total, out);
     out.number(profile.tasks.len() as u64);
@@ -198,7 +201,7 @@ fn header(header: &Header, total: u32, out: &mut impl Sink) {
 
 fn figure(figure: Figure, runs: u32, out: &mut impl Sink) {
     out.number(figure.total);
-    // One run has nothing to be spread over.
+    // In one run, least and most are the total.
     if runs > 1 {
         out.number(figure.least);
         out.number(figure.spread());

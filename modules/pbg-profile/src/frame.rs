@@ -1,4 +1,4 @@
-//! Bytes as lines of text, for a serial console that others write to as well.
+//! Bytes as lines of text, for a serial console that other code writes to as well.
 //!
 //! ```text
 //! PBG-PROFILE-BEGIN v1 bytes=N lines=M crc=XXXXXXXX
@@ -7,11 +7,10 @@
 //! PBG-PROFILE-END
 //! ```
 //!
-//! Each line carries up to 48 bytes in Base64 and a check of its own: the low 16
-//! bits of the CRC-32 of its number, a blank and the Base64. `crc` is the CRC-32
-//! of all the Base64, one line after the other. (Of the text and not of the bytes:
-//! the CRC of anything that ends with its own CRC, as a profile does, is always
-//! the same.)
+//! Each line carries up to 48 bytes in Base64 and a check of its own. The check is the low 16
+//! bits of the CRC-32 of its number, a blank and the Base64. `crc` is the CRC-32 of all the
+//! Base64, one line after the other. (A CRC of the bytes would be of no use. A profile ends with
+//! its own CRC, and the CRC of any such bytes is always the same.)
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -23,44 +22,44 @@ use sched_core::room::with_room;
 
 /// The version of the framing that [`write_frame`] writes and [`read_frame`] reads.
 pub const FRAME_VERSION: u32 = 1;
-/// How many bytes a line carries; the last may carry fewer.
+/// The number of bytes that a line carries. The last line may carry fewer.
 pub const FRAME_BYTES_PER_LINE: usize = 48;
 
 const BEGIN: &str = "PBG-PROFILE-BEGIN ";
 const LINE: &str = "PBG-PROFILE ";
 const END: &str = "PBG-PROFILE-END";
-/// Base64 of a whole line.
+/// The number of characters of a whole line in Base64.
 const TEXT: usize = FRAME_BYTES_PER_LINE.div_ceil(3) * 4;
 
-/// Why a console text gives no profile.
+/// The reason why a console text gives no profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// No line says that one begins.
+    /// No line begins a profile.
     NotFound,
-    /// The line that says so cannot be read.
+    /// The line that begins a profile cannot be read.
     Begin {
-        /// Of the console text, counted from 1.
+        /// The line of the console text, counted from 1.
         line: usize,
     },
     /// The framing has another version.
     OtherVersion {
-        /// Of the console text, counted from 1.
+        /// The line of the console text, counted from 1.
         line: usize,
         /// The framing's version; [`FRAME_VERSION`] was expected.
         found: u32,
     },
-    /// Lines are missing, or damaged, which is no better.
+    /// Lines of the block are missing or damaged.
     Incomplete {
-        /// How many lines the block has.
+        /// The number of lines of the block.
         lines: usize,
-        /// How many of them are not there or not intact.
+        /// The number of lines that are missing or damaged.
         missing: usize,
         /// The number of the first of those, counted from 1.
         first_missing: usize,
         /// The first line of the console text, counted from 1, that belongs to
         /// the block and is damaged.
         damaged: Option<usize>,
-        /// The line of the console text where the block ends; `None` if the text
+        /// The line of the console text where the block ends, or `None` if the text
         /// ends before.
         end: Option<usize>,
     },
@@ -71,14 +70,14 @@ pub enum FrameError {
         /// The number that both lines have.
         number: usize,
     },
-    /// Every line is intact, and together they are not what was written.
+    /// Every line is intact, but together they differ from what was written.
     Checksum {
-        /// What the first line says.
+        /// The checksum in the first line.
         expected: u32,
-        /// The checksum of the others.
+        /// The checksum of the other lines.
         found: u32,
     },
-    /// Out of memory.
+    /// There is no memory for the bytes.
     NoMemory,
 }
 
@@ -129,7 +128,7 @@ impl fmt::Display for FrameError {
 
 impl core::error::Error for FrameError {}
 
-/// One line, so that it goes out in one piece.
+/// A line in a buffer, so that it goes out in one piece.
 struct Line {
     bytes: [u8; 128],
     len: usize,
@@ -143,7 +142,7 @@ impl Line {
         };
         this.write_fmt(line)?;
         this.write_str("\n")?;
-        // It was made of `str`s.
+        // The bytes come from `str`s, so they are UTF-8.
         out.write_str(core::str::from_utf8(&this.bytes[..this.len]).unwrap_or_default())
     }
 }
@@ -157,7 +156,7 @@ impl Write for Line {
     }
 }
 
-/// The Base64 of at most a line of bytes.
+/// Returns the Base64 of at most a line of bytes.
 fn base64<'a>(bytes: &[u8], room: &'a mut [u8; TEXT]) -> &'a str {
     // There is room for a line, and Base64 is ASCII.
     let len = STANDARD.encode_slice(bytes, room).unwrap_or_default();
@@ -172,7 +171,7 @@ fn check_of_all(bytes: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// The short check of what stands between a line's prefix and its check.
+/// Returns the short check of the text between a line's prefix and its check.
 fn check_of_line(text: &[u8]) -> u16 {
     crc32fast::hash(text) as u16
 }
@@ -180,10 +179,10 @@ fn check_of_line(text: &[u8]) -> u16 {
 /// Writes `bytes`, an [encoded](super::encode) profile, as lines of text, each
 /// with one call of `write_str` and ended by a line feed.
 ///
-/// About 1.7 characters a byte; allocates nothing.
+/// A byte takes about 1.7 characters. Allocates nothing.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns an error only if `out` does.
 pub fn write_frame(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
     let lines = bytes.len().div_ceil(FRAME_BYTES_PER_LINE);
     let crc = check_of_all(bytes);
@@ -208,20 +207,20 @@ pub fn write_frame(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
     Line::send(out, format_args!("{END}"))
 }
 
-/// Whether a console text has a profile in it, whole or not.
+/// Returns true if a console text has a profile in it, whole or not.
 pub fn has_frame(console: &[u8]) -> bool {
     after(console, BEGIN).is_some()
 }
 
-/// The bytes of the last profile in a console text.
+/// Returns the bytes of the last profile in a console text.
 ///
-/// Other lines may stand in between, lines may end with CR LF and have something
-/// before the prefix or after the check, and may come twice or in another order.
-/// Cost: the text is read three times; memory for the bytes and 1 bit a line, and
-/// for the bytes only when all lines are there.
+/// Other lines may stand between those of the profile. A line may end with CR LF, and have other
+/// text before the prefix or after the check. Lines may come twice or in another order. The text
+/// is read three times. This takes 1 bit of memory for each line and, once all lines are there,
+/// memory for the bytes.
 ///
 /// # Errors
-/// See [`FrameError`].
+/// Returns the first [`FrameError`] found.
 pub fn read_frame(console: &[u8]) -> Result<Vec<u8>, FrameError> {
     let lines = || (1..).zip(console.split(|byte| *byte == b'\n'));
     let (begin, frame) = lines()
@@ -264,7 +263,7 @@ pub fn read_frame(console: &[u8]) -> Result<Vec<u8>, FrameError> {
     let mut seen = Seen::new(frame.lines)?;
     for (line, text) in inside() {
         let Some((number, found)) = frame.line(text, &mut room) else {
-            continue; // and it was there once more
+            continue; // damaged, but an intact copy exists
         };
         let start = (number - 1) * FRAME_BYTES_PER_LINE;
         let place = &mut bytes[start..start + found.len()];
@@ -282,7 +281,7 @@ pub fn read_frame(console: &[u8]) -> Result<Vec<u8>, FrameError> {
     Ok(bytes)
 }
 
-/// What follows `mark` in a line.
+/// Returns the part of a line that follows `mark`.
 fn after<'a>(line: &'a [u8], mark: &str) -> Option<&'a [u8]> {
     let at = line
         .windows(mark.len())
@@ -290,7 +289,7 @@ fn after<'a>(line: &'a [u8], mark: &str) -> Option<&'a [u8]> {
     Some(&line[at + mark.len()..])
 }
 
-/// What the first line says.
+/// The contents of the first line.
 struct Frame {
     bytes: usize,
     lines: usize,
@@ -327,7 +326,7 @@ impl Frame {
         if fits { Ok(this) } else { Err(damaged) }
     }
 
-    /// The number of an intact line, from 1, and its bytes.
+    /// Returns the number of an intact line, from 1, and its bytes.
     fn line<'a>(
         &self,
         text: &[u8],
@@ -350,7 +349,7 @@ impl Frame {
     }
 }
 
-/// Which lines have been seen.
+/// The set of lines that have been seen.
 struct Seen {
     bits: Vec<u8>,
     lines: usize,

@@ -1,4 +1,4 @@
-//! What holds for a whole profile: of which program it is, and where it was measured.
+//! The header of a profile: the program, the machine and the runs that were measured.
 
 use core::fmt;
 
@@ -6,24 +6,24 @@ use super::task::Figure;
 use super::text::{PolicyName, ProgramName};
 use sched_core::units::TaskKey;
 
-/// What a processor understands.
+/// The instruction set of the machine that a profile was measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Architecture {
-    /// None of the following.
+    /// An architecture that has no number of its own.
     Other = 0,
-    /// 64-bit x86.
+    /// The 64-bit mode of x86, as in `ARCH=x86_64`.
     X86_64 = 1,
-    /// 64-bit RISC-V.
+    /// RISC-V with 64 bits, as in `ARCH=riscv64`.
     Riscv64 = 2,
-    /// 64-bit Arm.
+    /// Arm with 64 bits, as in `ARCH=aarch64`.
     Aarch64 = 3,
-    /// 64-bit LoongArch.
+    /// LoongArch with 64 bits, as in `ARCH=loongarch64`.
     Loongarch64 = 4,
 }
 
 impl Architecture {
-    /// All, by their number in a profile.
+    /// All architectures, by their number in a profile.
     pub const ALL: [Self; 5] = [
         Self::Other,
         Self::X86_64,
@@ -32,7 +32,7 @@ impl Architecture {
         Self::Loongarch64,
     ];
 
-    /// The one that this code was built for.
+    /// The architecture that this code was built for.
     pub const HERE: Self = if cfg!(target_arch = "x86_64") {
         Self::X86_64
     } else if cfg!(target_arch = "riscv64") {
@@ -45,7 +45,7 @@ impl Architecture {
         Self::Other
     };
 
-    /// Its name, as in `ARCH=`.
+    /// Returns the name of the architecture, as in `ARCH=`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -63,25 +63,25 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// In which time a profile was measured, which says what a count of it is.
+/// The kind of time in which a profile was measured. It says what a count of the profile is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Timing {
-    /// Unknown. Such a profile fits any.
+    /// The timing is unknown, and such a profile fits any.
     #[default]
     Unknown = 0,
     /// Real time: a count is a part of a second.
     Real = 1,
-    /// Counted time, as of QEMU's `-icount`: a count is a number of instructions, and an
-    /// idle CPU waits for nothing.
+    /// Counted time, as with QEMU's `-icount`. A count is a number of instructions, and an
+    /// idle CPU skips the time to the next event.
     Counted = 2,
 }
 
 impl Timing {
-    /// All, by their number in a profile.
+    /// All timings, by their number in a profile.
     pub const ALL: [Self; 3] = [Self::Unknown, Self::Real, Self::Counted];
 
-    /// As `TIMING=` and result lines have it.
+    /// Returns the name of the timing in `TIMING=` and in result lines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -90,8 +90,9 @@ impl Timing {
         }
     }
 
-    /// Of what was measured in both; `None` if that cannot be one profile. What is unknown
-    /// takes the other's: then this depends on no order, as merging does not.
+    /// Returns the timing of a profile that merges runs of both, or `None` if they do not merge.
+    /// An unknown timing takes that of the other, so the result does not depend on the order of
+    /// merging.
     pub const fn merged(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Unknown, known) | (known, Self::Unknown) => Some(known),
@@ -111,23 +112,23 @@ impl fmt::Display for Timing {
     }
 }
 
-/// Which program a profile is of.
+/// The program that a profile was measured with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// For people; profiles of different names do not merge.
+    /// The name that people read. Profiles of different names do not merge.
     pub name: ProgramName,
-    /// Of what makes it this program: the caller says, and only equality counts.
+    /// A hash of what identifies the program. The caller chooses that, and only equality counts.
     pub hash: u64,
 }
 
 impl Program {
-    /// The program `name` with an n-th of its work, n = `scale`: who measures and who looks
-    /// for a profile agree on its hash here, in a kernel and on a host.
+    /// Returns the program `name` with one part in `scale` of its work.
     ///
-    /// The hash is of the name and the scale, not of code or counts: a program that has
-    /// changed shall be able to follow its old profile, and the replay says how far it got.
-    /// At another scale all times differ, and a plan would be wrong throughout. A name that
-    /// does not fit ([`ProgramName`]) is `unnamed`, and its hash is of all of it.
+    /// A kernel that measures and a host that looks for a profile agree on the hash by calling
+    /// this. The hash covers the name and the scale, but neither code nor counts. So a program
+    /// that has changed can follow its old profile, and the replay says how far it got. At
+    /// another scale all times differ, and a plan would be wrong throughout. A name that does
+    /// not fit in a [`ProgramName`] becomes `unnamed`, and the hash covers all of the given name.
     pub fn scaled(name: &str, scale: u64) -> Self {
         const UNNAMED: ProgramName = match ProgramName::new("unnamed") {
             Ok(name) => name,
@@ -140,44 +141,44 @@ impl Program {
     }
 }
 
-/// What holds for a whole profile.
+/// The part of a profile that describes it as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Where it was measured.
+    /// The architecture of the machine that measured.
     pub architecture: Architecture,
-    /// In which time it was measured.
+    /// The kind of time in which the runs were measured.
     pub timing: Timing,
     /// Counts per second, in Hz; 0 is unknown. All times are in counts.
     pub frequency_hz: u64,
-    /// CPUs while measuring, at least 1.
+    /// The number of CPUs while measuring, at least 1.
     pub cpus: u16,
-    /// What was measured.
+    /// The program that was measured.
     pub program: Program,
-    /// The policy that ran meanwhile, as `rr`.
+    /// The base policy that ran while measuring, such as `rr`.
     pub policy: PolicyName,
-    /// How many runs are in it, at least 1.
+    /// The number of runs in the profile, at least 1.
     pub runs: u32,
-    /// Tasks that found the record full, over all runs.
+    /// The number of tasks that found the record full, over all runs.
     pub unrecorded: u64,
-    /// How the runs began.
+    /// The circumstances in which the runs began.
     pub start: Start,
 }
 
-/// How the runs of a profile began.
+/// The circumstances in which the runs of a profile began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// From one tick of the timer to the next, in counts; 0 where no two were seen.
+    /// The time from one tick of the timer to the next, in counts; 0 if no two were seen.
     pub tick: Figure,
-    /// From the last tick to the first spawn, in counts; 0 where none was seen.
+    /// The time from the last tick to the first spawn, in counts; 0 if no tick was seen.
     pub phase: Figure,
     /// The counter at the first spawn.
     pub age: Figure,
-    /// Whether ticks preempted.
+    /// The effect of a tick on the running task.
     pub kernel: Kernel,
 }
 
 impl Start {
-    /// Both together.
+    /// Returns the start of a profile that merges the runs of both.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         Self {
@@ -188,17 +189,17 @@ impl Start {
         }
     }
 
-    /// The figures, in the order in which they are stored.
+    /// Returns the figures, in the order in which they are stored.
     pub const fn figures(&self) -> [Figure; 3] {
         [self.tick, self.phase, self.age]
     }
 }
 
-/// What a kernel does at a tick that asks for the CPU, as far as that was seen.
+/// The behaviour of a kernel at a tick that asks for the CPU, as far as it was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kernel {
-    /// Nobody was asked, or there were kernels of both kinds.
+    /// No tick asked for the CPU, or there were kernels of both kinds.
     #[default]
     Unknown = 0,
     /// A tick preempts the running task.
@@ -208,11 +209,12 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All, by their number in a profile.
+    /// All kernels, by their number in a profile.
     pub const ALL: [Self; 3] = [Self::Unknown, Self::Preemptive, Self::Cooperative];
 
-    /// Of what was measured on both. One that is not known hides the other's, or the order of
-    /// merging would tell.
+    /// Returns the kernel of a profile that merges runs on both. An unknown kernel makes the
+    /// result unknown. Otherwise the result would depend on the order of merging, because a merge
+    /// of both kinds is unknown, too.
     const fn merged(self, other: Self) -> Self {
         match (self, other) {
             (Self::Preemptive, Self::Preemptive) | (Self::Cooperative, Self::Cooperative) => self,

@@ -1,17 +1,18 @@
-//! The stored profile: what PBG has learned of a program, as plain data that
-//! outlives the boot, with its binary form, its way through a console, and how
-//! several runs become one.
+//! The stored profile: the measurements of PBG as plain data that outlives the boot.
+//!
+//! This crate has the data, its binary form, its form as text for a console, and the merging of
+//! several runs.
 //!
 //! | | |
 //! |---|---|
 //! | [`encode`], [`decode`] | to bytes and back; every byte is checked, no input panics |
 //! | [`write_frame`], [`read_frame`] | the bytes as lines of text, for a serial console |
 //! | [`merge`], [`Merger`] | several runs of a program to one profile |
-//! | [`check`] | whether a profile is of this program on this machine |
+//! | [`check`] | the check that a profile fits this program and this machine |
 //!
-//! The format is described byte by byte in `docs/profile-format.md`. Nothing here
-//! is `unsafe`, reads a clock or is called by a scheduler; running out of memory
-//! is an error, never an abort.
+//! The format is described byte by byte in `docs/profile-format.md`. This crate has no `unsafe`
+//! code and reads no clock, and no scheduler calls it. A lack of memory is an error and never an
+//! abort.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(test, feature = "samples")), no_std)]
 

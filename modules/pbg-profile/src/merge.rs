@@ -1,4 +1,4 @@
-//! Several runs of a program to one profile.
+//! Merging: from several runs of a program to one profile.
 
 mod error;
 
@@ -14,10 +14,10 @@ use sched_core::units::TaskKey;
 
 pub use error::MergeError;
 
-/// One profile of all the runs: what a [`Merger`] makes of them.
+/// Returns one profile of all the runs, as a [`Merger`] makes it.
 ///
 /// # Errors
-/// See [`MergeError`].
+/// Returns the [`MergeError`] of the first profile that does not merge.
 pub fn merge(profiles: &[StoredProfile]) -> Result<StoredProfile, MergeError> {
     let mut merger = Merger::default();
     profiles
@@ -26,55 +26,54 @@ pub fn merge(profiles: &[StoredProfile]) -> Result<StoredProfile, MergeError> {
     merger.finish()
 }
 
-/// Several runs on the way to one profile, added one at a time: any number of them takes the
-/// memory of the profile that comes out.
+/// Several runs on the way to one profile, added one at a time. Any number of runs takes only the
+/// memory of the resulting profile.
 ///
-/// Tasks are matched by key; one that only some profiles have is kept, with the number of
-/// its own runs. The time of those that do not say theirs is the others'. Of what the user
-/// has set, the stricter stands: the priority
-/// before the others, the earlier deadline. A task that stood at different
-/// places gets [`Place::Several`], and a waker that was not the same everywhere is
-/// [`Waker::Unknown`](super::Waker::Unknown).
+/// Tasks are matched by key. A task that only some profiles have is kept, with the number of its
+/// own runs. A profile of unknown timing takes the timing of the others. If the users' settings
+/// differ, the stricter one stands, which is the first priority or the earlier deadline. A task
+/// that stood at different places gets [`Place::Several`]. A waker that was not the same everywhere
+/// becomes [`Waker::Unknown`](super::Waker::Unknown).
 ///
-/// All of this depends neither on the order of the profiles nor on which are
-/// merged first. The order of the tasks does not depend on the former: a task
-/// stands where it is earliest in any of them.
+/// All of this depends neither on the order of the profiles nor on which are merged first. The
+/// order of the tasks does not depend on the order of the profiles: a task stands at its earliest
+/// place in any of them.
 ///
-/// The first profile that is taken says what the others must be. One that is refused changes
+/// The first accepted profile determines what the others must be. A refused profile changes
 /// nothing, so the others may be merged without it.
 #[derive(Debug, Default)]
 pub struct Merger {
-    /// Of what was taken so far; none at the start.
+    /// The header of the accepted profiles, or none at the start.
     header: Option<Header>,
-    /// How many profiles came, with those that were refused.
+    /// The number of profiles that came, including those that were refused.
     came: usize,
-    /// By key.
+    /// The tasks of the accepted profiles, sorted by key.
     tasks: Vec<Merged>,
 }
 
 /// A task of the profiles so far.
 #[derive(Debug)]
 struct Merged {
-    /// How many tasks were known before it. In place of an index, which changes as tasks come,
-    /// wakers name their tasks by that.
+    /// The number of tasks that were known before it. Wakers name their tasks by this number. An
+    /// index would not do, because it changes as tasks come.
     number: u16,
     /// Its earliest place in any of them.
     rank: u32,
     place: PlaceByKey,
-    /// All but its place.
+    /// The merged task. Its place is not used.
     task: StoredTask,
 }
 
-/// A place that means the same in every profile: the parent's key (none is the root) and the
-/// ordinal; none at all is several.
+/// A place that means the same in every profile: the parent's key and the ordinal. The root has no
+/// key. `None` stands for several places.
 type PlaceByKey = Option<(Option<TaskKey>, u32)>;
 
 impl Merger {
-    /// Adds a run, or several that were merged before. Cost: n log m for a profile of n tasks
-    /// beside m that are known, and m log m if it has new ones.
+    /// Adds a run, or several that were merged before. A profile of n tasks beside m known ones
+    /// takes n log m comparisons, and m log m more if it has new tasks.
     ///
     /// # Errors
-    /// See [`MergeError`]; nothing is added then.
+    /// Returns a [`MergeError`] if the profile does not merge. Nothing is added then.
     pub fn add(&mut self, profile: &StoredProfile) -> Result<(), MergeError> {
         let number = self.came;
         self.came += 1;
@@ -82,7 +81,7 @@ impl Merger {
         let numbers = self.numbers(profile)?;
         let new = self.prepare(number, profile, &numbers)?;
 
-        // Nothing is refused from here on.
+        // From here on nothing can fail.
         self.header = Some(header);
         for (rank, task) in (0..).zip(&profile.tasks) {
             if let Ok(at) = self.find(task.key) {
@@ -97,14 +96,14 @@ impl Merger {
         Ok(())
     }
 
-    /// One profile of all that were taken. Cost: n log n for its n tasks.
+    /// Returns one profile of all that were accepted. Its n tasks take n log n comparisons.
     ///
     /// # Errors
-    /// [`MergeError::Nothing`] if none was, or [`MergeError::NoMemory`].
+    /// Returns [`MergeError::Nothing`] if no profile was accepted, or [`MergeError::NoMemory`].
     pub fn finish(mut self) -> Result<StoredProfile, MergeError> {
         let header = self.header.ok_or(MergeError::Nothing)?;
-        // PARENTS FIRST: a parent stands before its child in every profile that has the
-        // child. So the parent's earliest place is before the child's, and its rank is.
+        // PARENTS FIRST: a parent stands before its child in every profile that has the child. So
+        // the parent's earliest place is before the child's, and so is its rank.
         (self.tasks).sort_unstable_by_key(|known| (known.rank, known.task.key));
         let mut index: Vec<(TaskKey, u32)> = room(self.tasks.len())?;
         index.extend((self.tasks.iter().map(|known| known.task.key)).zip(0..));
@@ -136,13 +135,13 @@ impl Merger {
         Ok(StoredProfile { header, tasks })
     }
 
-    /// Where a task is, or where it would be.
+    /// Returns the index of a task, or the index where it would be inserted.
     fn find(&self, key: TaskKey) -> Result<usize, usize> {
         self.tasks
             .binary_search_by_key(&key, |known| known.task.key)
     }
 
-    /// The header of all with this one, or how it differs.
+    /// Returns the header of the accepted profiles together with this one.
     fn header_with(&self, profile: usize, of: &StoredProfile) -> Result<Header, MergeError> {
         of.validate().map_err(|error| match error {
             EncodeError::NoMemory => MergeError::NoMemory,
@@ -207,7 +206,7 @@ impl Merger {
         })
     }
 
-    /// The number of each task of a profile: new ones get the next.
+    /// Returns the number of each task of a profile. New tasks get the next numbers.
     fn numbers(&self, of: &StoredProfile) -> Result<Vec<u16>, MergeError> {
         let mut found = self.tasks.len();
         let mut numbers = room(of.tasks.len())?;
@@ -224,7 +223,8 @@ impl Merger {
         Ok(numbers)
     }
 
-    /// The tasks that are new with this profile, and room for all that it adds to the others.
+    /// Returns the tasks that are new in this profile, and reserves room for all that it adds to
+    /// the others.
     fn prepare(
         &mut self,
         number: usize,
@@ -261,7 +261,7 @@ impl Merger {
 }
 
 impl Merged {
-    /// Whether the same task of another profile can be added, and the room for it.
+    /// Checks that the same task of another profile can be added, and reserves room for it.
     fn prepare(&mut self, profile: usize, other: &StoredTask) -> Result<(), MergeError> {
         if let (Some(expected), Some(found)) = (self.task.label, other.label)
             && expected != found
@@ -281,8 +281,8 @@ impl Merged {
         Ok(())
     }
 
-    /// Adds the same task of another profile, which was prepared for, and whose tasks have
-    /// these numbers.
+    /// Adds the same task of another profile, after `prepare`. `numbers` are those of that
+    /// profile's tasks.
     fn add(&mut self, rank: u32, place: PlaceByKey, other: &StoredTask, numbers: &[u16]) {
         self.rank = self.rank.min(rank);
         if self.place != place {
@@ -290,7 +290,7 @@ impl Merged {
         }
         let task = &mut self.task;
         task.label = task.label.or(other.label);
-        // The sum of all runs fits, so this does.
+        // The sum of all runs fits, so the runs of one task do.
         task.runs += other.runs;
         task.priority = stricter(task.priority, other.priority);
         task.deadline = stricter(task.deadline, other.deadline);
@@ -308,18 +308,18 @@ impl Merged {
     }
 }
 
-/// What a task's index becomes.
+/// Returns a function from a task's index to its number.
 fn numbered(numbers: &[u16]) -> impl Fn(u16) -> Option<u16> {
     |index| numbers.get(usize::from(index)).copied()
 }
 
-/// Names the tasks that this one knows of by these numbers.
+/// Replaces the indices of the tasks that woke this one, and that it woke, by these numbers.
 fn renumber(task: &mut StoredTask, numbers: &[u16]) {
     task.spawned.after = task.spawned.after.renumbered(numbered(numbers));
     task.phases.renumber(numbered(numbers));
 }
 
-/// An empty list with room for `len`.
+/// Returns an empty list with room for `len` entries.
 fn room<T>(len: usize) -> Result<Vec<T>, MergeError> {
     with_room(len).ok_or(MergeError::NoMemory)
 }
@@ -334,7 +334,7 @@ fn place_by_key(profile: &StoredProfile, place: Place) -> PlaceByKey {
     }
 }
 
-/// The smaller of those that are set.
+/// Returns the smaller of the values that are set.
 fn stricter<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -351,8 +351,8 @@ fn copy(phases: &Phases) -> Result<Phases, MergeError> {
     })
 }
 
-/// Step by step where the steps are the same, by ending otherwise, for which there is room;
-/// see [`Phases::coarsened`].
+/// Adds phases step by step if the steps are the same, and otherwise by ending
+/// ([`Phases::coarsened`]). Room for them has been reserved.
 fn add(sum: &mut Phases, other: &Phases, numbers: &[u16]) {
     let renumbered = |phase: &StoredPhase| phase.renumbered(numbered(numbers));
     if sum.has_shape_of(other) {

@@ -1,50 +1,51 @@
-//! What a task did, one run interval after the other.
+//! The run intervals of a task, in phases.
 
 use alloc::vec::Vec;
 
 use super::waker::{Waker, Wakes};
 use sched_core::units::Counts;
 
-/// How a run interval ended.
+/// The event that ended a run interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Ended {
-    /// The task yielded.
+    /// The task yielded the CPU.
     Yield = 0,
-    /// It was preempted.
+    /// The task was preempted.
     Preemption = 1,
-    /// It blocked.
+    /// The task blocked.
     Block = 2,
-    /// It exited.
+    /// The task exited.
     Exit = 3,
 }
 
 impl Ended {
-    /// All, by their number in a profile.
+    /// All endings, by their number in a profile.
     pub const ALL: [Self; 4] = [Self::Yield, Self::Preemption, Self::Block, Self::Exit];
 }
 
-/// Run intervals of a task, one after the other, that ended alike and took about as long.
+/// Consecutive run intervals of a task that ended alike and took about as long.
 ///
-/// Sums and not means, over the runs in which the task was seen: they merge exactly.
+/// Times and counts are sums over the runs in which the task was seen. Unlike means, sums merge
+/// exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredPhase {
-    /// How each of them ended.
+    /// The event that ended each of them.
     pub ended: Ended,
-    /// How many there were, at least 1. Divide by the task's runs for one run.
+    /// The number of run intervals, at least 1. Divide by the task's runs for one run.
     pub intervals: u64,
     /// Their time on a CPU, in counts.
     pub run: Counts,
-    /// The time blocked after them, in counts; 0 unless they ended so.
+    /// The time blocked after them, in counts; 0 unless they ended by a block.
     pub blocked: Counts,
-    /// The waker that ended the waits; [`Waker::Unknown`] unless they ended in one.
+    /// The waker that ended the waits; [`Waker::Unknown`] unless they ended by a block.
     pub woken_by: Waker,
-    /// The tasks that it woke during these run intervals.
+    /// The tasks that the task woke during these run intervals.
     pub wakes: Wakes,
 }
 
 impl StoredPhase {
-    /// Run intervals of which no more is known.
+    /// Creates a phase of which no waker and no wake is known.
     pub const fn new(ended: Ended, intervals: u64, run: Counts, blocked: Counts) -> Self {
         Self {
             ended,
@@ -56,7 +57,7 @@ impl StoredPhase {
         }
     }
 
-    /// A run interval, on average, rounded down.
+    /// Returns the mean length of a run interval, rounded down.
     pub const fn mean_run(&self) -> Counts {
         Counts(match self.intervals {
             0 => 0,
@@ -64,7 +65,7 @@ impl StoredPhase {
         })
     }
 
-    /// The time blocked after one of them, on average, rounded down.
+    /// Returns the mean time blocked after a run interval, rounded down.
     pub const fn mean_blocked(&self) -> Counts {
         Counts(match self.intervals {
             0 => 0,
@@ -72,7 +73,8 @@ impl StoredPhase {
         })
     }
 
-    /// The same with other numbers for tasks; one that has none is not known.
+    /// Returns this phase with another number for each task. A task without a number becomes
+    /// unknown.
     #[must_use]
     pub(super) fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
         Self {
@@ -92,28 +94,27 @@ impl StoredPhase {
     }
 }
 
-/// In which order phases stand.
+/// The order of the phases in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PhaseOrder {
     /// In the order in which they ran.
     #[default]
     AsRun,
-    /// One for each way to end, whenever that was: what is left of runs that
-    /// went differently.
+    /// One phase for each ending, without an order in time. This is left of runs that differed.
     ByEnding,
 }
 
-/// What a task did, run interval by run interval, run-length compressed.
+/// The run intervals of a task, run-length compressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// What the order of the list says.
+    /// The meaning of the order of the list.
     pub order: PhaseOrder,
-    /// At most [`MAX_PHASES`](super::MAX_PHASES); none if nobody recorded them.
+    /// At most [`MAX_PHASES`](super::MAX_PHASES) phases, or none if they were not recorded.
     pub list: Vec<StoredPhase>,
 }
 
 impl Phases {
-    /// Whether these are the same steps, however long each took.
+    /// Returns true if both have the same steps, however long each took.
     pub(super) fn has_shape_of(&self, other: &Self) -> bool {
         let steps = |phases: &[StoredPhase]| phases.len();
         self.order == other.order
@@ -121,25 +122,24 @@ impl Phases {
             && (self.list.iter().zip(&other.list)).all(|(a, b)| a.ended == b.ended)
     }
 
-    /// Other numbers for the tasks that woke it and that it woke, or, for `None`, nobody.
+    /// Gives other numbers to the tasks that woke this task and that it woke. A task for which
+    /// `number` returns `None` becomes unknown.
     pub fn renumber(&mut self, number: impl Fn(u16) -> Option<u16>) {
         for phase in &mut self.list {
             *phase = phase.renumbered(&number);
         }
     }
 
-    /// The same run intervals without their order: at most four phases, by how they
-    /// ended. Allocates nothing.
+    /// Returns the same run intervals without their order, as at most one phase for each of the
+    /// four endings. Allocates nothing.
     ///
-    /// This is how phases are added that do not match step by step. It loses
-    /// what it must and no more, so that merging depends on no order: if all
-    /// profiles have the same steps, the sums are step by step, and otherwise by
-    /// ending, whichever two come first.
+    /// Phases that do not match step by step are added in this form. So merging does not depend on
+    /// an order. If all profiles have the same steps, the sums are step by step. Otherwise they are
+    /// by ending, whichever two profiles come first.
     #[must_use]
     pub fn coarsened(mut self) -> Self {
         self.order = PhaseOrder::ByEnding;
-        // A stable order is not needed (equal endings are added up), a sort that
-        // allocates is not wanted.
+        // A stable sort would allocate. It is not needed, because equal endings are added up.
         self.list.sort_unstable_by_key(|phase| phase.ended);
         self.list.dedup_by(|later, kept| {
             let same = later.ended == kept.ended;

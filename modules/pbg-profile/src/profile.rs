@@ -1,4 +1,4 @@
-//! A profile as data: a header, and the tasks.
+//! A profile as data: a header and the tasks.
 
 use alloc::vec::Vec;
 
@@ -8,23 +8,23 @@ use super::task::StoredTask;
 /// The version of the format that [`encode`](super::encode()) writes and [`decode`](super::decode())
 /// reads.
 pub const VERSION: u16 = 2;
-/// The most tasks in a profile: as many as are recorded and planned.
+/// The most tasks in a profile. It also bounds the recorded and the planned tasks.
 pub const MAX_TASKS: usize = 4096;
 /// The most phases of a task. A recorder that finds more makes them coarser
 /// ([`Phases::coarsened`](super::Phases::coarsened)).
 pub const MAX_PHASES: usize = 16;
 
-/// A profile, of one run or several.
+/// A profile of one run or of several.
 ///
-/// The fields are open; what must hold between them are [`Rule`](super::Rule)s, and
-/// [`validate`](Self::validate) tells. [`encode`](super::encode()) and
-/// [`merge`](super::merge()) refuse what breaks one, [`decode`](super::decode()) never
-/// returns it.
+/// The fields are public. The conditions between them are the [`Rule`](super::Rule)s, which
+/// [`validate`](Self::validate) checks. [`encode`](super::encode()) and
+/// [`merge`](super::merge()) refuse a profile that breaks a rule, and
+/// [`decode`](super::decode()) never returns one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredProfile {
-    /// What holds for all of it.
+    /// The description of the profile as a whole.
     pub header: Header,
-    /// At most [`MAX_TASKS`], in the order in which they were spawned: parents
+    /// At most [`MAX_TASKS`] tasks in the order in which they were spawned, so parents stand
     /// before their children.
     pub tasks: Vec<StoredTask>,
 }

@@ -1,4 +1,4 @@
-//! The rules that every profile keeps, whatever made it.
+//! The rules that hold in every valid profile.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,32 +10,32 @@ use super::{
 use sched_core::room::with_room;
 use sched_core::units::TaskKey;
 
-/// A rule of the format; its text is what was expected.
+/// A rule of the format. Its text completes the sentence "expected ...".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The architecture's number.
+    /// The number of the architecture is known.
     Architecture,
-    /// The timing's number.
+    /// The number of the timing is known.
     Timing,
-    /// At least one CPU.
+    /// The profile was measured on at least one CPU.
     Cpus,
-    /// At least one run.
+    /// The profile has at least one run.
     Runs,
-    /// At most [`MAX_TASKS`], and as many as there are bytes for.
+    /// There are at most [`MAX_TASKS`] tasks, and there are bytes for each.
     Tasks,
-    /// A name or label.
+    /// A name or label is a valid [`Text`](super::Text).
     Text,
-    /// A number as short as can be.
+    /// A number is in its shortest form.
     Shortest,
-    /// A number that fits its field.
+    /// A number fits its field.
     Fits,
-    /// The contents end before the checksum does.
+    /// The contents do not end early.
     Complete,
-    /// Nothing after what belongs there.
+    /// No bytes follow the contents.
     Nothing,
-    /// At most [`MAX_BYTES`](super::MAX_BYTES).
+    /// The length is that of a profile: at most [`MAX_BYTES`](super::MAX_BYTES).
     Size,
-    /// Flags that this version knows.
+    /// This version knows the flags.
     Flags,
     /// A parent stands before its children.
     Parent,
@@ -43,31 +43,31 @@ pub enum Rule {
     KeyStored,
     /// No two tasks have the same key.
     KeyUnique,
-    /// A task was seen in 1 to all runs.
+    /// A task was seen in at least one run, and in at most all.
     TaskRuns,
-    /// Priorities begin at 1.
+    /// A stored priority is not 0.
     Priority,
-    /// A total lies between what least and most allow.
+    /// A total lies within the bounds that least and most give.
     Figure,
-    /// At most [`MAX_PHASES`].
+    /// There are at most [`MAX_PHASES`] phases.
     PhaseCount,
-    /// How a run interval may end.
+    /// The number of an ending is known.
     PhaseEnded,
     /// A phase has at least one run interval.
     PhaseIntervals,
-    /// Blocked time is only after a block.
+    /// Only a block has blocked time after it.
     PhaseBlocked,
-    /// By ending: every ending once, in their order.
+    /// Phases by ending have every ending at most once, in the order of their numbers.
     PhaseOrder,
-    /// Nothing runs after an exit.
+    /// An exit is the last phase.
     PhaseExit,
-    /// What a kernel does at a tick.
+    /// The number of the kernel is known.
     Kernel,
-    /// The first 4 numbers, or a task of the profile.
+    /// A waker is one of the first 4 numbers or a task of the profile.
     Waker,
     /// A waker is stored only after a block.
     PhaseWaker,
-    /// The woken tasks: up to two, the root or tasks, in order, or one that is not known.
+    /// The woken tasks are up to two, each the root or a task, in order, or one unknown task.
     PhaseWakes,
 }
 
@@ -123,9 +123,9 @@ pub(super) fn require(holds: bool, rule: Rule, found: u64) -> Result<(), Broken>
     }
 }
 
-/// Why a profile does not hold together.
+/// The reason why a profile is not valid.
 pub(super) enum Invalid {
-    /// In the header, or in this task.
+    /// A rule is broken in the task of this index, or in the header.
     Broken(Option<usize>, Broken),
     NoMemory,
 }
@@ -142,8 +142,7 @@ impl Header {
 }
 
 impl Place {
-    /// The key that a task without a label of its own has there. `tasks` are
-    /// those before it.
+    /// Returns the key that a task without a label has at this place. `tasks` are those before it.
     pub(super) fn key(self, tasks: &[StoredTask]) -> Result<Option<TaskKey>, Broken> {
         Ok(match self {
             Self::Root { ordinal } => Some(TaskKey::ROOT.child(ordinal)),
@@ -162,11 +161,11 @@ impl Place {
 }
 
 impl Figure {
-    /// One run had the least, one the most, and each of the others something
-    /// between. (For one run that makes all three the same.)
+    /// Checks that `runs` values can have these figures. One run had the least, one the most, and
+    /// each of the others lies between. (For one run all three are the same.)
     fn validate(&self, runs: u32) -> Result<(), Broken> {
         let others = (runs - 1) as u64;
-        // Totals stop at the largest value, and so do these.
+        // Totals stop at the largest value, and so do these bounds.
         let low = self.least.saturating_mul(others).saturating_add(self.most);
         let high = self.most.saturating_mul(others).saturating_add(self.least);
         let holds = self.least <= self.most && (low..=high).contains(&self.total);
@@ -175,7 +174,7 @@ impl Figure {
 }
 
 impl Waker {
-    /// Whether it may be named in a profile of so many tasks.
+    /// Checks that the waker may be named in a profile of `tasks` tasks.
     fn validate(self, tasks: usize) -> Result<(), Broken> {
         let exists = match self {
             Self::Task(index) => usize::from(index) < tasks,
@@ -189,7 +188,7 @@ impl Wakes {
     fn validate(self, tasks: usize) -> Result<(), Broken> {
         for woken in self.iter() {
             woken.whom.validate(tasks)?;
-            // That there are two at most, in order, is of the type.
+            // The type ensures that there are at most two, in order.
             let may = !matches!(woken.whom, Waker::Timer | Waker::Outside);
             require(may, Rule::PhaseWakes, woken.whom.number())?;
         }
@@ -198,7 +197,7 @@ impl Wakes {
 }
 
 impl Phases {
-    /// `tasks` is how many the profile has.
+    /// Checks the phases of a task in a profile of `tasks` tasks.
     fn validate(&self, tasks: usize) -> Result<(), Broken> {
         let list = &self.list;
         require(
@@ -234,7 +233,7 @@ impl Phases {
 }
 
 impl StoredTask {
-    /// `before` are the tasks before it, and hold already; of `count` in all.
+    /// Checks a task in a profile of `count` tasks. The tasks `before` it have been checked.
     pub(super) fn validate(
         &self,
         header: &Header,
@@ -255,8 +254,8 @@ impl StoredTask {
     }
 }
 
-/// Of keys with something to find the task by: the second of two that are the
-/// same. Sorts them.
+/// Sorts the keys, and returns the second of two that are the same. Each key comes with a number
+/// by which the caller finds the task.
 pub(super) fn shared_key(keys: &mut [(TaskKey, u32)]) -> Option<(TaskKey, u32)> {
     keys.sort_unstable();
     let pair = keys.windows(2).find(|pair| pair[0].0 == pair[1].0)?;

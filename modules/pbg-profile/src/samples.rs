@@ -1,4 +1,4 @@
-//! For tests: profiles by hand, and any profile.
+//! Profiles for tests, made by hand or at random.
 
 use core::num::NonZeroU8;
 use std::vec::Vec;
@@ -32,7 +32,7 @@ pub fn phase(ended: Ended, intervals: u64, run: u64, blocked: u64) -> StoredPhas
     StoredPhase::new(ended, intervals, Counts(run), Counts(blocked))
 }
 
-/// A task of one run with `run` counts and nothing else to tell.
+/// Returns a task of one run with `run` counts and no other event than its dispatch.
 pub fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
     StoredTask {
         key,
@@ -66,7 +66,8 @@ pub fn woken(whom: Waker, count: u64, after: u64) -> Woken {
     }
 }
 
-/// Returns `profile` as of a run on a kernel that preempts, with how it and its tasks began.
+/// Returns `profile` with the start of its runs, on a kernel that preempts, and the spawn of each
+/// task.
 pub fn with_starts(mut profile: StoredProfile) -> StoredProfile {
     let runs = u64::from(profile.header.runs);
     let same = |value: u64| Figure {
@@ -124,7 +125,7 @@ pub fn figure(runs: u32) -> impl Strategy<Value = Figure> {
     })
 }
 
-/// Any but of tasks from this one on.
+/// Gives any waker. A task has an index below `tasks`.
 pub fn waker(tasks: u16) -> impl Strategy<Value = Waker> {
     let named = [Waker::Unknown, Waker::Timer, Waker::Outside, Waker::Root];
     prop_oneof![
@@ -133,7 +134,8 @@ pub fn waker(tasks: u16) -> impl Strategy<Value = Waker> {
     ]
 }
 
-/// How `tasks` came to be there, the run began, and whom they woke, in place of what there was.
+/// Returns `profile` with the start of its runs, and with wakers and wakes that come from
+/// `numbers` in place of its own.
 pub fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> StoredProfile {
     let mut profile = with_starts(profile);
     let tasks = profile.tasks.len();
@@ -156,7 +158,7 @@ pub fn with_wakers(profile: StoredProfile, numbers: &[(u64, Waker, Waker)]) -> S
             }
             let whom = match whom {
                 Waker::Timer => Waker::Unknown,
-                Waker::Outside => continue, // it woke nobody
+                Waker::Outside => continue, // it woke no task
                 whom => whom,
             };
             let several = [
@@ -194,7 +196,7 @@ pub fn phases() -> impl Strategy<Value = Phases> {
 }
 
 prop_compose! {
-    /// A task whose place is still open, and whether it has a label.
+    /// Gives a task that has no place and no label yet.
     pub fn anyone(most_runs: u32)(runs in 1..=most_runs)(
         runs in Just(runs),
         figures in [(); Figures::COUNT].map(|()| figure(runs)),
@@ -213,8 +215,9 @@ prop_compose! {
     }
 }
 
-/// A program that spawns `tasks`, some with labels, in counted time or one that nobody has
-/// said. Runs of it merge: they have keys in common, and labelled tasks at different places.
+/// Gives a profile of a program that spawns up to 11 tasks, some with labels, in counted time or
+/// in an unknown one. Such profiles merge. They have keys in common, and labelled tasks at
+/// different places.
 pub fn profile() -> impl Strategy<Value = StoredProfile> {
     let runs = 1..4u32;
     runs.prop_flat_map(|runs| {

@@ -7,68 +7,69 @@ use super::text::Label;
 use super::waker::Waker;
 use sched_core::units::{Counts, TaskKey};
 
-/// Where a task stands in the tree of spawns.
+/// The place of a task in the tree of spawns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A child of the root, its `ordinal`-th spawn, counted from 0.
     Root {
-        /// How many the root had spawned before.
+        /// The number of tasks that the root had spawned before.
         ordinal: u32,
     },
     /// A child of another task of the profile.
     Child {
-        /// That task's index, below this one's.
+        /// The index of the parent, which is below that of the child.
         parent: u32,
-        /// How many it had spawned before.
+        /// The number of tasks that the parent had spawned before.
         ordinal: u32,
     },
-    /// Not at the same place in all runs: only its label tells who it is.
+    /// The place differed between runs, so only the label identifies the task.
     Several,
 }
 
 /// A task of a profile.
 ///
-/// The seven figures are kept so that merging is exact: see [`Figure`].
+/// The seven figures are kept in a form that merges exactly; see [`Figure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTask {
-    /// Its identity on every run. No other task of the profile has the same.
+    /// The identity of the task on every run. No other task of the profile has the same.
     pub key: TaskKey,
-    /// What the program called it.
+    /// The name that the program gave it.
     pub label: Option<Label>,
-    /// The task that spawned it.
+    /// The place of the task in the tree of spawns.
     pub place: Place,
-    /// In how many runs it was seen: from 1 to the profile's runs.
+    /// The number of runs in which it was seen, from 1 to the profile's runs.
     pub runs: u32,
-    /// The user's: tasks of priority 1 go strictly before those of priority 2,
-    /// and so on to 255; all of them strictly before the rest, who have none.
+    /// The priority that the user has set. Tasks of priority 1 go strictly before those of
+    /// priority 2, and so on to 255. Tasks without a priority go last.
     pub priority: Option<NonZeroU8>,
     /// The user's deadline, counted from the task's spawn.
     pub deadline: Option<Counts>,
-    /// What it did.
+    /// The sums of its times and events.
     pub figures: Figures,
-    /// How it did it.
+    /// Its run intervals, in order.
     pub phases: Phases,
-    /// When it was spawned, and what its parent had done by then.
+    /// The time of its spawn, and the state of its parent then.
     pub spawned: Spawned,
 }
 
-/// When a task was spawned, and what its parent had done by then.
+/// The time at which a task was spawned, and the state of its parent at that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spawned {
-    /// Since the first spawn of the run, in counts.
+    /// The time since the first spawn of the run, in counts.
     pub at: Figure,
-    /// How long its parent had been on a CPU, in counts; the root since that first spawn.
+    /// The time that its parent had been on a CPU, in counts. For the root it counts from the
+    /// first spawn.
     pub parent_run: Figure,
-    /// How often its parent had blocked; the root since that first spawn.
+    /// How often its parent had blocked. For the root it counts from the first spawn.
     pub parent_blocks: Figure,
-    /// When its parent had last been woken, in counts since that first spawn; 0 if never.
+    /// The time of its parent's last wake, in counts since the first spawn; 0 if never woken.
     pub parent_woken: Figure,
     /// The waker of its parent's last wait, if the parent had blocked.
     pub after: Waker,
 }
 
 impl Spawned {
-    /// Both together.
+    /// Returns the figures over the runs of both.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         Self {
@@ -80,7 +81,7 @@ impl Spawned {
         }
     }
 
-    /// The figures, in the order in which they are stored.
+    /// Returns the figures, in the order in which they are stored.
     pub const fn figures(&self) -> [Figure; 4] {
         [
             self.at,
@@ -92,8 +93,8 @@ impl Spawned {
 }
 
 impl StoredTask {
-    /// From its spawn to its end, on average over its runs: its time on a CPU, ready and
-    /// blocked.
+    /// Returns the mean time from its spawn to its end. This is the time that it was on a CPU,
+    /// ready and blocked.
     pub fn turnaround(&self) -> Counts {
         let Figures {
             run,
@@ -106,7 +107,7 @@ impl StoredTask {
     }
 }
 
-/// What a task did, as figures.
+/// The times of a task and the numbers of its events, over its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Time on a CPU, in counts.
@@ -115,7 +116,7 @@ pub struct Figures {
     pub ready: Figure,
     /// Time blocked, in counts.
     pub blocked: Figure,
-    /// How many run intervals it had: how often a CPU was given to it, again included.
+    /// How often it was dispatched, which is the number of its run intervals.
     pub dispatches: Figure,
     /// How often it yielded.
     pub yields: Figure,
@@ -126,9 +127,9 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// How many there are.
+    /// The number of figures.
     pub const COUNT: usize = 7;
-    /// What they are called, in the order of [`to_array`](Self::to_array).
+    /// The names of the figures, in the order of [`to_array`](Self::to_array).
     pub const NAMES: [&'static str; Self::COUNT] = [
         "run",
         "ready",
@@ -139,7 +140,7 @@ impl Figures {
         "blocks",
     ];
 
-    /// All of them, in the order in which they are stored.
+    /// Returns all figures, in the order in which they are stored.
     pub const fn to_array(&self) -> [Figure; Self::COUNT] {
         [
             self.run,
@@ -152,7 +153,7 @@ impl Figures {
         ]
     }
 
-    /// The opposite of [`to_array`](Self::to_array).
+    /// Creates figures from an array in the order of [`to_array`](Self::to_array).
     pub const fn from_array(figures: [Figure; Self::COUNT]) -> Self {
         let [run, ready, blocked, dispatches, yields, preemptions, blocks] = figures;
         Self {
@@ -169,9 +170,9 @@ impl Figures {
 
 /// A quantity over the runs in which a task was seen.
 ///
-/// Total, least and most rather than mean and deviation: these merge exactly, in
-/// any order, with an addition and two comparisons. Totals stop at 2^64 − 1 (at
-/// 1 GHz after 584 years).
+/// A figure has total, least and most rather than mean and deviation. These merge exactly, in
+/// any order, with an addition and two comparisons. Totals stop at 2^64 − 1 (at 1 GHz after
+/// 584 years).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figure {
     /// The sum over the runs.
@@ -183,7 +184,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// The figure of one run.
+    /// Creates the figure of one run.
     pub const fn once(value: u64) -> Self {
         Self {
             total: value,
@@ -192,7 +193,7 @@ impl Figure {
         }
     }
 
-    /// The mean over `runs` (the task's), rounded down; 0 for no runs.
+    /// Returns the mean over `runs`, the runs of the task, rounded down; 0 for no runs.
     pub const fn mean(self, runs: u32) -> u64 {
         match runs {
             0 => 0,
@@ -200,12 +201,12 @@ impl Figure {
         }
     }
 
-    /// From the least to the most: 0 if all runs were alike.
+    /// Returns the difference between the most and the least, which is 0 if all runs were alike.
     pub const fn spread(self) -> u64 {
         self.most.saturating_sub(self.least)
     }
 
-    /// The figure over the runs of both.
+    /// Returns the figure over the runs of both.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         Self {

@@ -3,15 +3,15 @@
 use core::fmt;
 use core::str::FromStr;
 
-/// A task's label.
+/// The label of a task, of at most 32 bytes.
 pub type Label = Text<32>;
-/// A program's name.
+/// The name of a program, of at most 64 bytes.
 pub type ProgramName = Text<64>;
-/// A policy's name.
+/// The name of a policy, of at most 16 bytes.
 pub type PolicyName = Text<16>;
 
-/// 1 to `N` bytes of UTF-8 without control characters, which could disturb the
-/// console or the table that they are printed in. `N` is at most 255.
+/// A text of 1 to `N` bytes of UTF-8, where `N` is at most 255. It has no control characters,
+/// because these could disturb the console or the table in which it is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<const N: usize> {
     len: u8,
@@ -20,10 +20,10 @@ pub struct Text<const N: usize> {
 }
 
 impl<const N: usize> Text<N> {
-    /// A copy of `text`.
+    /// Creates a copy of `text`.
     ///
     /// # Errors
-    /// See [`TextError`].
+    /// Returns a [`TextError`] if it is empty, too long, or has a control character.
     pub const fn new(text: &str) -> Result<Self, TextError> {
         const { assert!(N <= u8::MAX as usize) }
         let from = text.as_bytes();
@@ -53,9 +53,9 @@ impl<const N: usize> Text<N> {
         })
     }
 
-    /// The text.
+    /// Returns the text as a string slice.
     pub fn as_str(&self) -> &str {
-        // It was made from a `str`; the default is for nobody.
+        // The bytes come from a `str`, so the default is never used.
         core::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 

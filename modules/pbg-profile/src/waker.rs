@@ -1,23 +1,23 @@
-//! The waker of a task.
+//! The waker of a task, and the tasks that a task wakes.
 
 use sched_core::units::Counts;
 
-/// What ended a task's wait, as far as a scheduler can see it: it sees when a task is woken, and
-/// who has the CPU then.
+/// The source of the wake that ended a task's wait, as far as a scheduler can see it. A scheduler
+/// sees when a task is woken, and which task runs at that time.
 ///
-/// A task that would have waited, had what it waits for not been there already, does not
-/// appear anywhere, as no wake ended a wait. And a device that interrupts a task is taken for that task,
-/// one that interrupts an idle CPU for the timer.
+/// Two cases are hidden. A task that finds what it needs does not block, so no wake is recorded. A
+/// device that interrupts a task is taken for that task, and one that interrupts an idle CPU for
+/// the timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waker {
-    /// Not said, or not the same each time.
+    /// The waker is not known, or was not the same each time.
     #[default]
     Unknown,
-    /// The timer: it slept, or its patience was over.
+    /// The timer, after a sleep or at the end of a timeout.
     Timer,
-    /// A task that is none of the program's.
+    /// A task that does not belong to the program.
     Outside,
-    /// The root.
+    /// The root task of the program.
     Root,
     /// The task of the profile with this index.
     Task(u16),
@@ -27,7 +27,7 @@ pub enum Waker {
 const FIRST_TASK: u64 = 4;
 
 impl Waker {
-    /// Its number in a profile.
+    /// Returns the number of the waker in a profile.
     pub const fn number(self) -> u64 {
         match self {
             Self::Unknown => 0,
@@ -38,7 +38,7 @@ impl Waker {
         }
     }
 
-    /// The one with this number, if there is one.
+    /// Returns the waker with this number, if there is one.
     pub const fn of_number(number: u64) -> Option<Self> {
         Some(match number {
             0 => Self::Unknown,
@@ -50,13 +50,14 @@ impl Waker {
         })
     }
 
-    /// What is known if it was this one and that one.
+    /// Returns this waker if the other is the same, and otherwise [`Waker::Unknown`].
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         if self == other { self } else { Self::Unknown }
     }
 
-    /// The same with another number for each task; a task that has none is not known.
+    /// Returns this waker with another number if it is a task. A task without a number becomes
+    /// unknown.
     #[must_use]
     pub fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
         match self {
@@ -66,20 +67,21 @@ impl Waker {
     }
 }
 
-/// How often a task has woken another.
+/// The wakes of one task by another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// The woken task: the root or a task of the profile; [`Waker::Unknown`] if they were more than two.
+    /// The woken task, which is the root or a task of the profile. It is [`Waker::Unknown`] if more
+    /// than two tasks were woken.
     pub whom: Waker,
-    /// How often.
+    /// The number of wakes.
     pub count: u64,
-    /// How long the run intervals in which that was had lasted by then, together, in counts.
+    /// The time from the start of the run interval to each wake, summed over the wakes, in counts.
     pub after: Counts,
 }
 
-/// The tasks that a task has woken: none, one, two, or only the sum of more.
+/// The tasks that a task has woken. Up to two are told apart, and of more only the sum is kept.
 ///
-/// Two, as a task in the middle of a pipeline wakes the ones before and behind it.
+/// Two suffice for a task in the middle of a pipeline, which wakes the tasks before and behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakes([Woken; 2]);
 
@@ -94,17 +96,18 @@ impl Wakes {
         Self([NOBODY; 2])
     };
 
-    /// These were: at most two, each at least once; see [`iter`](Self::iter).
+    /// Returns the wakes of these tasks, each of which was woken at least once. More than two tasks
+    /// become one sum.
     pub fn of(woken: impl IntoIterator<Item = Woken>) -> Self {
         woken.into_iter().fold(Self::NONE, Self::and)
     }
 
-    /// Those who were woken, in the order of their numbers in a profile.
+    /// Returns the woken tasks, in the order of their numbers in a profile.
     pub fn iter(&self) -> impl Iterator<Item = &Woken> {
         self.0.iter().filter(|woken| woken.count > 0)
     }
 
-    /// The first so many of `of` of all, and the others.
+    /// Splits the wakes in time: returns the first `first` parts in `of`, and the rest.
     pub fn split(self, first: u64, of: u64) -> [Self; 2] {
         let share = |whole: u64| {
             let part = u128::from(whole) * u128::from(first) / u128::from(of.max(1));
@@ -135,13 +138,13 @@ impl Wakes {
         ]
     }
 
-    /// Both together.
+    /// Returns the wakes of both.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         other.iter().fold(self, |sum, woken| sum.and(*woken))
     }
 
-    /// And this one.
+    /// Adds the wakes of one task.
     fn and(mut self, other: Woken) -> Self {
         let add = |sum: &mut Woken| {
             sum.count = sum.count.saturating_add(other.count);
@@ -155,7 +158,7 @@ impl Wakes {
             () if are_named && one.whom == other.whom => add(one),
             () if are_named && two.count == 0 => *two = other,
             () if are_named && two.whom == other.whom => add(two),
-            // More than two, or somebody who is not known: nobody is told from the others.
+            // There are more than two tasks, or one is unknown. Only the sum is kept.
             () => {
                 add(one);
                 one.count = one.count.saturating_add(two.count);
@@ -167,7 +170,7 @@ impl Wakes {
         self.in_order()
     }
 
-    /// The same in its one form.
+    /// Sorts the tasks by their numbers, so that equal wakes are equal values.
     fn in_order(mut self) -> Self {
         let [one, two] = &mut self.0;
         let is_out_of_order = match (one.count, two.count) {
@@ -181,7 +184,8 @@ impl Wakes {
         self
     }
 
-    /// The same with another number for each task; those that have none are not known.
+    /// Returns these wakes with another number for each task. Tasks without a number become
+    /// unknown.
     #[must_use]
     pub fn renumbered(self, number: impl Fn(u16) -> Option<u16>) -> Self {
         self.iter().fold(Self::default(), |sum, woken| {

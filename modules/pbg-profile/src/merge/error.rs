@@ -1,4 +1,4 @@
-//! Why profiles do not merge.
+//! The errors of merging.
 
 use core::fmt;
 
@@ -7,37 +7,38 @@ use crate::{
 };
 use sched_core::units::TaskKey;
 
-/// Why profiles do not merge. Profiles are counted from 0, in the order in which they came.
+/// The reason why profiles do not merge. Profiles are counted from 0, in the order in which they
+/// came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeError {
     /// No profile was given.
     Nothing,
     /// One of them breaks a rule by itself.
     Inconsistent {
-        /// Which one does.
+        /// The number of the profile that breaks the rule.
         profile: usize,
         /// The rule that it breaks.
         error: EncodeError,
     },
-    /// They are of different programs.
+    /// The profiles belong to different programs.
     Program {
-        /// Which differs from the first.
+        /// The number of the profile that differs from the first.
         profile: usize,
         /// The hash of the first one's program.
         expected: u64,
         /// The program of the one that differs.
         found: Program,
     },
-    /// They are of the same program under different names.
+    /// The profiles have the same program hash and different program names.
     Name {
-        /// Which differs from the first.
+        /// The number of the profile that differs from the first.
         profile: usize,
         /// The name in the one that differs; that in the first was expected.
         found: ProgramName,
     },
     /// They were measured on different architectures.
     Architecture {
-        /// Which differs from the first.
+        /// The number of the profile that differs from the first.
         profile: usize,
         /// The architecture in the first.
         expected: Architecture,
@@ -46,7 +47,7 @@ pub enum MergeError {
     },
     /// Their counts have different lengths.
     Frequency {
-        /// Which differs from the first.
+        /// The number of the profile that differs from the first.
         profile: usize,
         /// The frequency in the first, in Hz.
         expected: u64,
@@ -55,7 +56,7 @@ pub enum MergeError {
     },
     /// They were measured on different numbers of CPUs.
     Cpus {
-        /// Which differs from the first.
+        /// The number of the profile that differs from the first.
         profile: usize,
         /// The number of CPUs in the first.
         expected: u16,
@@ -64,7 +65,7 @@ pub enum MergeError {
     },
     /// Some were measured in real time and others in counted time.
     Timing {
-        /// Which differs from those before it.
+        /// The number of the profile that differs from those before it.
         profile: usize,
         /// The timing of those before it.
         expected: Timing,
@@ -74,7 +75,7 @@ pub enum MergeError {
     /// They were measured under different policies, so that waiting times and
     /// preemptions mean different things.
     Policy {
-        /// Which differs from the first.
+        /// The number of the profile that differs from the first.
         profile: usize,
         /// The policy in the first.
         expected: PolicyName,
@@ -83,7 +84,7 @@ pub enum MergeError {
     },
     /// The same key stands for tasks of different labels.
     Label {
-        /// Which has the second label.
+        /// The number of the profile that has the second label.
         profile: usize,
         /// The key of both.
         key: TaskKey,
@@ -92,19 +93,19 @@ pub enum MergeError {
         /// The label in this one.
         found: Label,
     },
-    /// Together they have more than [`MAX_TASKS`].
+    /// Together they have more than [`MAX_TASKS`] tasks.
     TooManyTasks {
-        /// How many tasks they have together.
+        /// The number of tasks that they have together.
         found: usize,
     },
-    /// Together they have more runs than can be counted, 2^32 − 1.
+    /// Together they have more than 2^32 − 1 runs, which cannot be counted.
     TooManyRuns,
-    /// Out of memory.
+    /// There is no memory for the merged profile.
     NoMemory,
 }
 
 impl MergeError {
-    /// Which profile is to blame, if one is; counted from 0.
+    /// Returns the number of the profile that caused the error, if one did.
     pub const fn profile(&self) -> Option<usize> {
         match *self {
             Self::Inconsistent { profile, .. }

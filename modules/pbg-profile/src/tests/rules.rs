@@ -135,9 +135,10 @@ fn bytes_of_starts_and_wakers_in_another_form_are_refused() {
     // After runs and unrecorded: the tick, its phase, the age, the kernel.
     let start_at = RUNS_AT + 2;
     assert_eq!(opened(&one)[start_at..start_at + 4], [0, 0, 0, 0]);
-    // Parent, ordinal, flags, runs, 7 figures; when, the parent's run, blocks and wake, after which wake;
-    // phases: block, run intervals, run, blocked, its waker, the number of tasks that it woke; of each the
-    // task, how often, and after how long.
+    // The task has parent, ordinal, flags, runs and 7 figures. Its spawn has the time, the parent's
+    // run, blocks and wake, and the waker. A phase has its ending, the number of run intervals, run,
+    // blocked, the waker, and the number of woken tasks. A woken task has its number, the number of
+    // wakes, and the time.
     let task_at = start_at + 4 + 1;
     let bytes = [
         0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 5, 7, 4, 1, 3, 2, 9,
@@ -150,7 +151,7 @@ fn bytes_of_starts_and_wakers_in_another_form_are_refused() {
     };
     assert_eq!(set(start_at + 3, &[3]), (start_at + 3, Rule::Kernel));
     let in_task = |at, to| (set(task_at + at, to).0 - task_at, set(task_at + at, to).1);
-    // Of a profile of one task there is no task 1, nor any number beyond 16 bits.
+    // A profile of one task has no task 1, and no number exceeds 16 bits.
     assert_eq!(in_task(15, &[5]), (0, Rule::Waker));
     assert_eq!(in_task(15, &[0x84, 0x80, 4]), (15, Rule::Waker));
     assert_eq!(in_task(21, &[5]), (0, Rule::Waker));
