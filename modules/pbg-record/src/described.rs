@@ -1,4 +1,4 @@
-//! What a measurement knows by itself, and what it has to be told before it is a profile.
+//! The header of a measurement, and the facts that the caller adds before it is a profile.
 
 use super::error::{Error, reserved};
 use pbg_profile::{
@@ -6,25 +6,26 @@ use pbg_profile::{
     StoredTask, Timing,
 };
 
-/// What the library cannot know by itself of the program and the machine.
+/// The facts about the program and the machine that the library cannot find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// Which program runs.
+    /// The program that runs.
     pub program: Program,
     /// Counts a second of the CPU's counter, in Hz; 0 is unknown.
     pub frequency_hz: u64,
-    /// CPUs that are scheduled.
+    /// The number of CPUs that are scheduled.
     pub cpus: u16,
-    /// In which time the machine runs. A kernel cannot find out whether an emulator counts
-    /// its instructions: who does not know says [`Timing::Unknown`], and no profile is
-    /// refused for its time.
+    /// The kind of time in which the machine runs. A kernel cannot find out whether an emulator
+    /// counts its instructions. With [`Timing::Unknown`] no profile is refused for its timing.
     pub timing: Timing,
 }
 
 impl About {
-    /// The program `name`, all of its work, on one CPU whose counter counts so often a second
-    /// (0 is unknown, and its profile has counts in place of times), in a time that nobody
-    /// has told: what a program knows that is no test program of this tree.
+    /// Describes the program `name` with all of its work, on one CPU, in an unknown timing.
+    ///
+    /// `frequency_hz` is the frequency of the CPU's counter. If it is 0, which is unknown, the
+    /// profile has counts in place of times. A program that is no test program of this tree knows
+    /// no more than this.
     pub fn program(name: &str, frequency_hz: u64) -> Self {
         Self {
             program: Program::scaled(name, 1),
@@ -35,8 +36,8 @@ impl About {
     }
 }
 
-/// What a measurement under `policy` knows by itself: the frequency is unknown until somebody
-/// asks for the profile and says it.
+/// Returns the header of a measurement under `policy`. The frequency is unknown until a caller asks
+/// for the profile and supplies it ([`described`]).
 pub fn header(policy: PolicyName, unrecorded: u64, start: Start) -> Header {
     const UNNAMED: ProgramName = match ProgramName::new("program") {
         Ok(name) => name,
@@ -58,7 +59,7 @@ pub fn header(policy: PolicyName, unrecorded: u64, start: Start) -> Header {
     }
 }
 
-/// The same profile; a measurement with what has to be told in its header.
+/// Returns a copy of the profile. If it is a measurement, `about` goes into its header.
 pub fn described(profile: &StoredProfile, about: &About) -> Result<StoredProfile, Error> {
     let mut copy = StoredProfile {
         header: profile.header,

@@ -80,12 +80,12 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// An empty vector with room for `len`: what the calls allocate may be refused.
+/// Returns an empty vector with room for `len` entries, or an error if there is no memory.
 pub fn reserved<A>(len: usize) -> Result<Vec<A>, Error> {
     with_room(len).ok_or(Error::NoMemory)
 }
 
-/// All of `items` in memory of their own.
+/// Collects `items` into a boxed slice, or returns an error if there is no memory.
 pub fn boxed<A>(items: impl ExactSizeIterator<Item = A>) -> Result<Box<[A]>, Error> {
     let mut vec = reserved(items.len())?;
     vec.extend(items);
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_reserved_has_room() {
+    fn reserved_vector_has_room() {
         assert!(reserved::<u64>(10).unwrap().capacity() >= 10);
     }
 }

@@ -1,28 +1,27 @@
 //! The phases of a record: run intervals that ended alike, run-length compressed as they come, in
 //! room of fixed size.
 //!
-//! A phase takes in another like it; when [`RECORDED_PHASES`] are full, phases that only differ in
-//! who ended their waits become one, and when that is not enough, one phase is left for each
-//! ending. It never fails.
+//! A phase absorbs another one like it. When [`RECORDED_PHASES`] are full, phases that differ only
+//! in their wakers become one. If that is not enough, one phase is left for each ending. So adding
+//! never fails.
 //!
-//! Most waits are like the last one: what they add is added word by word, in a few dozen
-//! instructions. Only where there is something to sort is a phase unpacked.
+//! Most waits are like the last one, and are added word by word, in a few dozen instructions. A
+//! phase is unpacked only if there is something to sort.
 
 use super::cell::Word;
 use pbg_profile::{Ended, PhaseOrder, StoredPhase, Waker, Wakes, Woken};
 use sched_core::units::Counts;
 
-/// The most phases that are recorded of a task. Eight, because a program that does
-/// more different things one after the other is told by averages just as well, and
-/// each costs 72 bytes a task.
+/// The most phases that are recorded of a task. A phase costs 72 bytes a task, and averages
+/// describe a program with more than eight phases just as well.
 pub const RECORDED_PHASES: usize = 8;
 
-/// One wait of so many is no reason not to say who ended all the others.
+/// One different wait in this number does not make the waker of all the others unknown.
 const FEW: u64 = 64;
 
 /// One phase, as a record keeps it.
 pub(crate) struct PhaseCell {
-    /// How its run intervals ended, and, above 16 bits, who ended the waits.
+    /// The [`Ended`] of its run intervals, and from bit 16 on the number of the waker of its waits.
     kinds: Word,
     intervals: Word,
     run: Word,
@@ -32,7 +31,7 @@ pub(crate) struct PhaseCell {
 
 /// [`Wakes`], as a record keeps them.
 pub(crate) struct WakesCell {
-    /// The woken tasks, in 16 bits each.
+    /// The numbers of the woken tasks, in 16 bits each.
     whom: Word,
     counts: [Word; 2],
     after: [Word; 2],
@@ -56,14 +55,14 @@ impl WakesCell {
         Wakes::of([0, 1].map(woken).into_iter().filter(|one| one.count > 0))
     }
 
-    /// No task is woken.
+    /// Forgets all wakes.
     #[inline]
     pub(crate) fn clear(&self) {
         self.whom.set(0);
         self.words().for_each(|word| word.set(0));
     }
 
-    /// The same as that one has.
+    /// Replaces the wakes by those of the other cell.
     #[inline]
     pub(crate) fn copy(&self, other: &Self) {
         self.whom.set(other.whom.get());
@@ -77,7 +76,7 @@ impl WakesCell {
         self.counts[0].get() == 0
     }
 
-    /// And this one.
+    /// Adds the wakes of one task.
     #[inline]
     pub(crate) fn and(&self, woken: Woken) {
         let (whom, number) = (self.whom.get(), woken.whom.number());
@@ -96,11 +95,11 @@ impl WakesCell {
         }
     }
 
-    /// And those of the other.
+    /// Adds the wakes of the other cell.
     #[inline]
     fn add(&self, other: &Self) {
         let whom = self.whom.get();
-        // The same, and as many.
+        // Both have the same tasks, and the same number of them.
         let are_alike =
             whom == other.whom.get() && (self.counts[1].get() == 0) == (other.counts[1].get() == 0);
         match () {
@@ -130,12 +129,12 @@ impl WakesCell {
     }
 }
 
-/// Adds, and stays at the most there can be.
+/// Adds to a word, and stops at the largest value.
 fn grow(word: &Word, by: u64) {
     word.set(word.get().saturating_add(by));
 }
 
-/// The waker with the number in these lowest 16 bits.
+/// Returns the waker with the number in the lowest 16 bits.
 pub(crate) fn waker(bits: u64) -> Waker {
     Waker::of_number(bits & 0xffff).unwrap_or_default()
 }
@@ -170,7 +169,7 @@ impl PhaseCell {
         self.wakes.set(phase.wakes);
     }
 
-    /// A burst without yields: one run interval, and the wait after it.
+    /// Sets the phase of a burst without yields: one run interval, and the wait after it.
     #[inline]
     pub(crate) fn set_block(&self, run: Counts, blocked: Counts, wakes: &WakesCell) {
         self.kinds.set(Ended::Block as u64);
@@ -180,19 +179,19 @@ impl PhaseCell {
         self.wakes.copy(wakes);
     }
 
-    /// There is no phase here.
+    /// Empties the cell.
     #[inline]
     pub(crate) fn clear(&self) {
         self.intervals.set(0);
     }
 
-    /// Whether there is one.
+    /// Returns true if the cell has a phase.
     #[inline]
     pub(crate) fn is_some(&self) -> bool {
         self.intervals.get() > 0
     }
 
-    /// The waits, if it ended in such, were ended by this one.
+    /// Sets the waker that ended the waits, if the phase ended by blocks.
     #[inline]
     pub(crate) fn set_waker(&self, waker: Waker) {
         if self.ended() == Ended::Block {
@@ -220,7 +219,7 @@ impl PhaseCell {
         self.wakes.copy(&other.wakes);
     }
 
-    /// Takes in one that belongs to it.
+    /// Adds a phase that [joins](Detail::joins) this one.
     #[inline]
     fn add(&self, other: &Self) {
         if self.kinds.get() != other.kinds.get() {
@@ -232,13 +231,13 @@ impl PhaseCell {
         self.wakes.add(&other.wakes);
     }
 
-    /// The same where others ended the waits.
+    /// Adds a phase that has another waker.
     #[cold]
     fn add_of_others(&self, phase: &StoredPhase) {
         let before = self.get();
         let mut sum = before;
         sum.add(phase);
-        // Where there is no room to tell them apart, a few do not hide who ended the others.
+        // There is no room to tell the wakers apart. A few waits do not hide the waker of the others.
         if sum.woken_by == Waker::Unknown {
             let few = |few: &StoredPhase, many: &StoredPhase| few.intervals <= many.intervals / FEW;
             sum.woken_by = match () {
@@ -251,7 +250,7 @@ impl PhaseCell {
     }
 }
 
-/// What phases are told apart by.
+/// The properties by which phases are told apart.
 #[derive(Clone, Copy)]
 struct Kind {
     ended: Ended,
@@ -269,22 +268,21 @@ impl From<&StoredPhase> for Kind {
     }
 }
 
-/// What phases tell apart: the longer a task goes on changing, the less.
+/// The properties that the phases of a list distinguish. They become fewer when the list is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Detail {
-    /// How their run intervals ended, how long they were, and who ended the waits.
+    /// Phases distinguish the ending, the length and the waker.
     Wakers = 0,
-    /// How they ended, and how long they were.
+    /// Phases distinguish the ending and the length.
     Lengths = 1,
-    /// How they ended.
+    /// Phases distinguish only the ending.
     Endings = 2,
 }
 
 impl Detail {
-    /// Whether the run intervals of both belong into one phase: they ended alike, and the ones
-    /// were on average between half and twice as long as the others. A task that changes its
-    /// ways begins a phase.
+    /// Returns true if the run intervals of both belong into one phase. They must have ended alike,
+    /// and the mean of the ones must be between half and twice that of the others.
     fn joins(self, one: Kind, other: Kind) -> bool {
         let (a, b) = (one.mean_run, other.mean_run);
         let is_as_long = a / 2 <= b && b / 2 <= a;
@@ -297,11 +295,11 @@ impl Detail {
     }
 }
 
-/// Phases in the order in which they ran, or by ending. One writer at a time.
+/// Phases in the order in which they ran, or by ending. The list has one writer at a time.
 pub(crate) struct PhaseList {
-    /// How many of `cells` there are.
+    /// The number of `cells` in use.
     count: Word,
-    /// A [`Detail`].
+    /// The present [`Detail`] as a number.
     detail: Word,
     cells: [PhaseCell; RECORDED_PHASES],
 }
@@ -315,13 +313,13 @@ impl PhaseList {
         }
     }
 
-    /// Forgets all.
+    /// Forgets all phases.
     pub(crate) fn clear(&self) {
         self.count.set(0);
         self.detail.set(Detail::Wakers as u64);
     }
 
-    /// In which order they stand.
+    /// Returns the order of the phases.
     pub(crate) fn order(&self) -> PhaseOrder {
         match self.detail() {
             Detail::Endings => PhaseOrder::ByEnding,
@@ -329,7 +327,7 @@ impl PhaseList {
         }
     }
 
-    /// Whether one that came after the other would be taken in by it.
+    /// Returns true if a phase would absorb the other one after it.
     pub(crate) fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
         self.detail().joins(one.into(), other.into())
     }
@@ -338,8 +336,8 @@ impl PhaseList {
         self.cells[..self.len()].iter().map(PhaseCell::get)
     }
 
-    /// Adds what came last. Cost: a comparison, but when the room is full for the first and the
-    /// second time, where all are looked at.
+    /// Adds the phase that came last. This costs a comparison. When the list is full for the first
+    /// and the second time, it looks at all phases.
     pub(crate) fn push(&self, phase: &PhaseCell) {
         loop {
             if let Some(place) = self.place_of(phase.kind()) {
@@ -349,7 +347,7 @@ impl PhaseList {
                 free.copy(phase);
                 return self.count.add(1);
             }
-            // By ending there are fewer than there is room for.
+            // This ends: by ending there are fewer phases than there is room for.
             self.coarsen();
         }
     }
@@ -366,7 +364,8 @@ impl PhaseList {
         }
     }
 
-    /// Which takes it in, if any does: the last, or, without an order, the one like it.
+    /// Returns the index of the phase that absorbs this one, if there is one. In an order only the
+    /// last phase can, and without an order the one like it.
     fn place_of(&self, phase: Kind) -> Option<usize> {
         let detail = self.detail();
         let joins = |place: &usize| detail.joins(self.cells[*place].kind(), phase);
@@ -376,7 +375,7 @@ impl PhaseList {
         }
     }
 
-    /// The same phases, told apart by less.
+    /// Joins phases that the next coarser [`Detail`] does not distinguish.
     #[cold]
     fn coarsen(&self) {
         let coarser = match self.detail() {
@@ -385,7 +384,7 @@ impl PhaseList {
         };
         self.detail.set(coarser as u64);
         self.count.set(0);
-        // A place that is taken was its own or of one before it.
+        // A cell is overwritten only by itself or after it has been pushed.
         self.cells.iter().for_each(|cell| self.push(cell));
     }
 }
@@ -396,7 +395,7 @@ mod tests {
 
     use super::*;
 
-    /// One of few, so that they meet.
+    /// Gives wakes of one of few tasks, so that several wakes name the same task.
     fn woken() -> impl Strategy<Value = Woken> {
         let whom = prop_oneof![
             8 => (0..3_u16).prop_map(Waker::Task),
@@ -421,7 +420,7 @@ mod tests {
         cell
     }
 
-    /// One of few lengths, as most are like the last one.
+    /// Gives a phase that mostly has the same length, because most phases are like the last one.
     fn block() -> impl Strategy<Value = StoredPhase> {
         let run = prop_oneof![6 => Just(100), 1 => 0..1000_u64];
         let waker = prop_oneof![6 => Just(Waker::Task(1)), 1 => woken().prop_map(|one| one.whom)];
@@ -437,7 +436,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_added_word_by_word_is_the_sum(all in prop::collection::vec(wakes(), 1..6)) {
+        fn wakes_added_word_by_word_are_the_sum(all in prop::collection::vec(wakes(), 1..6)) {
             let sum = cell(Wakes::NONE);
             let by_one = cell(Wakes::NONE);
             let mut expected = Wakes::NONE;
@@ -453,7 +452,7 @@ mod tests {
             prop_assert_eq!(by_one.get(), Wakes::NONE);
         }
 
-        /// However few phases are left, nothing is lost of what was pushed.
+        /// No time or count of a pushed phase is lost, however few phases are left.
         #[test]
         fn phases_add_up_to_what_was_pushed(all in prop::collection::vec(block(), 1..60)) {
             let list = PhaseList::new();

@@ -1,28 +1,28 @@
-//! What is recorded of one task.
+//! The record of one task.
 //!
-//! **What a context switch pays for.** Only four numbers change at each: BALANCE,
-//! the number of run intervals, and where the last one began and ended. All else follows from
-//! them, at the rarer events and when the record is read: yields are the run intervals that
-//! neither a preemption nor a block nor the exit ended; the time ready is what is
-//! left of a task's life without its time on the CPU and its time blocked.
+//! **Cost of a context switch.** A switch changes only four numbers: BALANCE, the number of run
+//! intervals, and the times at which the last one began and ended. The other figures follow from
+//! these at rarer events and when the record is read. Yields are the run intervals that neither a
+//! preemption nor a block nor the exit ended. The time ready is the task's life less its time on
+//! the CPU and its time blocked.
 //!
-//! BALANCE: `run` is the sum of the ends of a record's run intervals less the sum of their
-//! beginnings, modulo 2^64. So it is the time on the CPU exactly while the task has
-//! not got it; while it has, the present reading is missing. (The root's is off by a
-//! constant, as its first beginning is missing: only differences of it mean something.)
+//! BALANCE: `run` is the sum of the ends of a record's run intervals less the sum of their starts,
+//! modulo 2^64. While the task has no CPU, that is its time on the CPU. While it has one, the
+//! present reading is missing. (The root's value is off by a constant, because its first start is
+//! missing, so only differences of it mean something.)
 //!
-//! **Phases.** From one block to the next is a burst: some yields, then the block.
-//! A burst is noted as two phases, the run intervals that yielded and the one that blocked,
-//! which is told from the others by its beginning. A run interval that a preemption cuts goes on
-//! when the task is back: that is no business of the program's. Where that has happened in a
-//! burst, nobody knows how long its last run interval was, and the time goes to all in equal
-//! parts.
+//! **Phases.** A burst lasts from one block to the next: some yields, then the block. A burst
+//! becomes two phases: the run intervals that yielded, and the one that blocked. The start of the
+//! last run interval tells the two apart. A preemption is not the program's doing, so the run
+//! interval that it cuts goes on when the task is dispatched again. In a burst with a preemption
+//! the length of the last run interval is unknown, and all run intervals get equal parts of the
+//! time.
 //!
-//! **Wakers.** Whether a task has woken another, or the timer's interrupt that hit that task,
-//! shows afterwards ([`recorder`](super::recorder)). Until then the burst that the wait ended is
-//! *open*: it is in no phase yet.
+//! **Wakers.** A wake comes from the running task, or from a timer interrupt that hit that task.
+//! Which of them it was shows only afterwards ([`recorder`](super::recorder)). Until then the burst
+//! before the wait is *open*: it is in no phase yet.
 
-// Long: one record has one writer, and all that it writes is here.
+// This file is long because a record has one writer, whose writes are all here.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -36,54 +36,56 @@ use pbg_profile::{
 };
 use sched_core::units::{Counts, TaskKey};
 
-/// What a recorded task takes, in bytes; all of [`MAX_TASKS`](pbg_profile::MAX_TASKS) together 4 MiB.
+/// The memory of a recorded task in bytes. All [`MAX_TASKS`](pbg_profile::MAX_TASKS) together take
+/// 4 MiB.
 pub const RECORD_BYTES: usize = 1024;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// What a recorded task takes in the profile that is made of it, in bytes.
+/// The most memory of a recorded task in the profile, in bytes.
 pub const STORED_BYTES: usize = 1344;
 const _: () =
     assert!(size_of::<StoredTask>() + STORED_PHASES * size_of::<StoredPhase>() == STORED_BYTES);
 
-/// The recorded phases, the two of a burst that is still open, and the two that the last burst
-/// may have, which ends with the record.
+/// The most phases of a recorded task in the profile. These are the recorded phases, the two of a
+/// burst that is still open, and the two of the last burst, which ends with the record.
 const STORED_PHASES: usize = RECORDED_PHASES + 4;
 
-/// What is known of one task. Aligned, so that the first line of the cache holds
-/// all that a context switch writes.
+/// The record of one task. It is aligned so that a context switch writes only to its first cache
+/// line.
 #[repr(align(64))]
 pub struct Record {
     /// The time on the CPU, by BALANCE.
     run: Word,
     intervals: Word,
-    /// When the last run interval ended; before the first, when the task was spawned.
+    /// The time at which the last run interval ended or, before the first, the time of the spawn.
     ended: Word,
-    /// When the last run interval began.
+    /// The time at which the last run interval began.
     began: Word,
     blocked: Word,
     blocks: Word,
     preemptions: Word,
-    /// `run`, `intervals` and `preemptions` when the last burst ended.
+    /// The values of `run`, `intervals` and `preemptions` when the last burst ended.
     noted: [Word; 3],
 
     key: Word,
     spawned: Word,
-    /// The index of the parent's record, or [`NO_PARENT`], and, above 32 bits, the place among its
+    /// The index of the parent's record, or [`NO_PARENT`], and from bit 32 on the place among its
     /// spawns.
     place: Word,
     children: Word,
-    /// Index of this record.
+    /// The index of this record, or [`NOBODY`].
     index: Word,
     label: LabelCell,
-    /// What its parent had done when it was spawned, as [`Spawned`] has it.
+    /// The time that its parent had been on a CPU when it was spawned, as [`Spawned`] has it. The
+    /// next word is the number of the parent's blocks.
     parent_run: Word,
     parent_blocks: Word,
-    /// When its parent had last been woken; 0 is never.
+    /// The time of the parent's last wake before that; 0 is never.
     parent_woken: Word,
-    /// The number of the [`Waker`] who ended its last wait, and, above 16 bits, of the one who had
-    /// ended its parent's.
+    /// The number of the [`Waker`] that ended its last wait, and from bit 16 on that of the waker
+    /// that had ended its parent's.
     wakers: Word,
-    /// When it was last woken; 0 is never.
+    /// The time at which it was last woken; 0 is never.
     last_woken: Word,
     /// The tasks that it has woken in this burst.
     wakes: WakesCell,
@@ -91,56 +93,55 @@ pub struct Record {
     open: OpenBurst,
 }
 
-/// A burst that ended in a wait, while it is not known who ended the wait.
+/// A burst that ended in a wait, while the waker is not known yet.
 struct OpenBurst {
-    /// The run intervals that yielded, and the one that blocked. It is open if there is such a
-    /// one.
+    /// The run intervals that yielded, and the one that blocked. The burst is open if there is a
+    /// second phase.
     phases: [PhaseCell; 2],
-    /// What the waker's `wakes` was before.
+    /// The waker's `wakes` before this wake.
     before: WakesCell,
-    /// A [`PendingWake`], 16 bits each.
+    /// A [`PendingWake`], in 16 bits for each field.
     pending: Word,
 }
 
-/// A wake of which it is not known whether it was an interrupt.
+/// A wake that came from a task or from the timer. Which of them it was is not known yet.
 pub(crate) struct PendingWake {
-    /// Who it was if not.
+    /// The waker unless it was the timer.
     pub(crate) by: Waker,
-    /// The number of the one who is pending after this one.
+    /// The number of the task whose wake is the next pending one.
     pub(crate) next: u64,
-    /// Where that was.
+    /// The CPU on which the task was woken.
     pub(crate) cpu: usize,
 }
 
-/// In place of an index: the root, or one who is not in the table.
+/// Stands for the index of the root, and of a task that is not in the table.
 const NOBODY: u64 = u64::MAX;
-/// The same for a parent's.
+/// Stands for the index of a parent that is not in the table.
 const NO_PARENT: u64 = u32::MAX as u64;
 
-/// The record of everybody who has none: what is written there is never read.
+/// The record of every task that has none of its own. Its contents are never read.
 pub static OUTSIDE: Record = Record::new();
 
-/// That of an idle CPU: the same.
+/// The record of an idle CPU. Its contents are never read.
 pub static IDLE: Record = Record::new();
 
-/// A reference to somebody's record that can be changed: by one writer at a time, as
-/// all that a task carries is.
+/// A reference to a record. It can be changed by one writer at a time, as all state in a task can.
 pub struct RecordRef(AtomicPtr<Record>);
 
 impl RecordRef {
-    /// A reference to [`OUTSIDE`].
+    /// Creates a reference to [`OUTSIDE`].
     pub const fn nowhere() -> Self {
         Self(AtomicPtr::new((&raw const OUTSIDE).cast_mut()))
     }
 
-    /// The record that it refers to.
+    /// Returns the record that it refers to.
     #[inline(always)]
     pub fn get(&self) -> &'static Record {
         // SAFETY: only references that live for good are ever stored.
         unsafe { &*self.0.load(Relaxed) }
     }
 
-    /// Refers to this record from now on.
+    /// Makes it refer to another record.
     #[inline(always)]
     pub fn set(&self, record: &'static Record) {
         self.0.store((&raw const *record).cast_mut(), Relaxed);
@@ -183,8 +184,8 @@ impl Record {
         }
     }
 
-    /// A task begins that was spawned by the one with the record `parent`; all that was
-    /// recorded here before is forgotten.
+    /// Forgets the old contents, and starts the record of a task that the task with the record
+    /// `parent` has spawned.
     pub fn start(
         &self,
         key: TaskKey,
@@ -202,22 +203,22 @@ impl Record {
         self.place.set(parents_index | ordinal << 32);
         self.index.set(index);
         self.label.set(label);
-        // It is the parent that has the CPU.
+        // The parent runs, so its reading is added (BALANCE).
         self.parent_run.set(parent.run.get().wrapping_add(now.0));
         self.parent_blocks.set(parent.blocks.get());
         self.parent_woken.set(parent.last_woken.get());
         self.wakers.set(parent.last_waker().number() << 16);
     }
 
-    /// From now on it is the root's, who has spawned nobody yet.
+    /// Forgets the old contents, and starts the record of the root, which has spawned no task yet.
     pub fn start_as_root(&self) {
         self.forget();
         self.key.set(TaskKey::ROOT.to_bits());
-        // It runs: a wait of its own ends a run interval.
+        // The root runs, so its next wait ends a run interval.
         self.intervals.set(1);
     }
 
-    /// The root, which has the CPU, spawns its first task: what it has done so far does not count.
+    /// Forgets the times of the root when it spawns its first task. The root has the CPU.
     pub fn count_from(&self, now: Counts) {
         self.run.set(0_u64.wrapping_sub(now.0));
         self.noted[0].set(self.run.get());
@@ -252,14 +253,14 @@ impl Record {
         TaskKey::from_bits(self.key.get())
     }
 
-    /// The task spawns another: how many it had spawned before.
+    /// Counts a spawn of the task, and returns the number of its spawns before.
     pub fn next_ordinal(&self) -> u64 {
         let ordinal = self.children.get();
         self.children.set(ordinal + 1);
         ordinal
     }
 
-    /// Its run interval begins.
+    /// Begins a run interval of the task.
     #[inline(always)]
     pub fn begins(&self, now: Counts) {
         self.run.set(self.run.get().wrapping_sub(now.0));
@@ -267,21 +268,23 @@ impl Record {
         self.intervals.add(1);
     }
 
-    /// Its run interval ends, for whatever reason.
+    /// Ends the run interval of the task, for any reason.
     #[inline(always)]
     pub fn ends(&self, now: Counts) {
         self.run.add(now.0);
         self.ended.set(now.0);
     }
 
-    /// The CPU was taken from it; the run interval ends at the dispatch that follows.
+    /// Counts a preemption of the task. Its run interval ends at the dispatch that follows.
     pub fn preempted(&self) {
         self.preemptions.add(1);
     }
 
-    /// It is ready again, after a block: the burst that ended in the block is open until
-    /// [`woken_by`](Self::woken_by). False if it has not run since it was last ready, and only
-    /// changed queues.
+    /// Notes that the task is ready again after a block, and opens the burst that ended in the
+    /// block until [`woken_by`](Self::woken_by).
+    ///
+    /// Returns false if the task has only changed queues, because it has not run since it was last
+    /// ready.
     pub fn woken(&self, now: Counts) -> bool {
         let burst = self.burst(self.run.get());
         if burst.intervals == 0 {
@@ -291,7 +294,7 @@ impl Record {
         self.blocks.add(1);
         self.blocked.add(blocked.0);
         let last_run = self.ended.get().wrapping_sub(self.began.get());
-        self.ended.set(now.0); // what follows is time ready
+        self.ended.set(now.0); // from now on it is ready
         self.last_woken.set(now.0);
         let [yielded, waited] = &self.open.phases;
         if burst.yields() == 0 {
@@ -309,7 +312,7 @@ impl Record {
         true
     }
 
-    /// It was woken by this one. The burst is closed.
+    /// Notes the waker that ended the last wait, and closes the burst.
     pub fn woken_by(&self, waker: Waker) {
         self.set_last_waker(waker);
         let [yielded, waited] = &self.open.phases;
@@ -324,13 +327,13 @@ impl Record {
         waited.clear();
     }
 
-    /// While its burst is open.
+    /// Notes the wake that ended the open burst.
     pub(crate) fn is_pending(&self, wake: &PendingWake) {
         let bits = wake.by.number() | wake.next << 16 | (wake.cpu as u64) << 32;
         self.open.pending.set(bits);
     }
 
-    /// What [`is_pending`](Self::is_pending) was told.
+    /// Returns the wake that [`is_pending`](Self::is_pending) has noted.
     pub(crate) fn pending(&self) -> PendingWake {
         let bits = self.open.pending.get();
         PendingWake {
@@ -340,12 +343,12 @@ impl Record {
         }
     }
 
-    /// Whether a burst is open.
+    /// Returns true if a burst is open.
     pub fn is_open(&self) -> bool {
         self.open.phases[1].is_some()
     }
 
-    /// It wakes the one with the record `woken`, as it seems.
+    /// Notes that the task seems to wake the task with the record `woken`.
     pub fn wakes(&self, woken: &Self, now: Counts) {
         woken.open.before.copy(&self.wakes);
         let whom = woken
@@ -358,12 +361,12 @@ impl Record {
         });
     }
 
-    /// It has not: that was an interrupt. Of several, the last is taken back first.
+    /// Takes a wake back that came from an interrupt. The last of several wakes is taken back first.
     pub fn has_not_woken(&self, woken: &Self) {
         self.wakes.copy(&woken.open.before);
     }
 
-    /// Since the last burst ended, if the time on the CPU is now `run`.
+    /// Returns the burst since the end of the last one, if the time on the CPU is now `run`.
     fn burst(&self, run: u64) -> Burst {
         let since = |now: u64, noted: &Word| now.wrapping_sub(noted.get());
         Burst {
@@ -373,7 +376,7 @@ impl Record {
         }
     }
 
-    /// The phases of the burst that is open, if one is.
+    /// Returns the phases of the open burst, if there is one.
     fn open_phases(&self) -> impl Iterator<Item = StoredPhase> {
         let is_open = self.is_open();
         let phases = self.open.phases.iter();
@@ -391,17 +394,17 @@ impl Record {
         self.wakers.set(after | waker.number());
     }
 
-    /// Its place in the table, for records of the table.
+    /// Returns the index of the record in the table, if it is in the table.
     pub fn index(&self) -> Option<u32> {
         let index = self.index.get();
         (index != NOBODY).then_some(index as u32)
     }
 
-    /// What it says at `now`, of a run that began at `start`; `has_cpu` is whether the task has a
-    /// CPU. Tasks are named by the index of their record.
+    /// Returns the contents of the record at `now`, for a run that began at `start`. Other tasks are
+    /// named by the index of their record.
     ///
-    /// Where it has one is not known, it shows: without the present reading BALANCE is below 0,
-    /// as no task has run for longer than the counter has.
+    /// `has_cpu` is true if the task is known to have a CPU. If that is not known, BALANCE shows it.
+    /// It is below 0 without the present reading, because no task has run longer than the counter.
     pub fn read(&self, start: Counts, now: Counts, has_cpu: bool) -> Result<StoredTask, Error> {
         let spawned = Counts(self.spawned.get());
         let run = self.run.get();
@@ -458,8 +461,8 @@ impl Record {
         })
     }
 
-    /// The phases, with the burst that is open, of which nobody knows whose wake ended it, and
-    /// the last one, which ends with the record at `ended`.
+    /// Returns the phases, with the open burst, whose waker is unknown, and the last burst, which
+    /// ends with the record at `ended`.
     pub fn read_phases(&self, run: u64, ended: Counts) -> Result<Phases, Error> {
         let mut list: Vec<StoredPhase> = reserved(STORED_PHASES)?;
         list.extend(self.phases.iter());
@@ -484,25 +487,25 @@ impl Record {
     }
 }
 
-/// What a task did from one block to the next.
+/// The figures of a burst, from one block to the next.
 pub(crate) struct Burst {
-    /// Time on the CPU, in counts.
+    /// The time on the CPU, in counts.
     pub(crate) run: u64,
     pub(crate) intervals: u64,
     pub(crate) preemptions: u64,
 }
 
 impl Burst {
-    /// How many of its run intervals yielded.
+    /// Returns the number of its run intervals that yielded.
     const fn yields(&self) -> u64 {
         self.intervals
             .saturating_sub(self.preemptions)
             .saturating_sub(1)
     }
 
-    /// Its two phases: the run intervals that yielded, and the last, which lasted for `last_run`
-    /// if nothing was preempted. The wakes go to all in equal parts, and what is left to the
-    /// last.
+    /// Splits the burst into two phases: the run intervals that yielded, and the last one. The last
+    /// one took `last_run` if there was no preemption. All run intervals get equal parts of the
+    /// wakes, and the last one gets the remainder.
     pub(crate) fn split(
         &self,
         ended: Ended,
@@ -512,7 +515,7 @@ impl Burst {
     ) -> [StoredPhase; 2] {
         let yields = self.yields();
         let intervals = yields + 1;
-        // Without overflow.
+        // The product of 128 bits cannot overflow.
         let share = |of: u64| (u128::from(of) * u128::from(yields) / u128::from(intervals)) as u64;
         let yielded = match self.preemptions {
             0 if yields == 0 => 0,

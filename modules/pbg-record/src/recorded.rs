@@ -1,43 +1,43 @@
-//! A layer around any scheduler that records what the program's tasks do: [`pbg`](crate)'s
-//! measurement, for whoever never uses PBG.
+//! A layer around any scheduler that records the program's tasks. It makes PBG's measurement under
+//! any policy.
 //!
-//! A policy is chosen by what it does with a program, and to see that one needs a record made
-//! under that policy. So this is no part of a policy: a [`Recorded`] has another scheduler
-//! inside, of this library or not, hands every call on as it is, and writes down what it sees in
-//! passing. The record and its rules are those of [`pbg`](crate), 1, 3 and 4; the profile
-//! that is made of it names the policy.
+//! To choose a policy for a program, one needs a record that was made under that policy. So
+//! recording is no part of a policy. A [`Recorded`] has another scheduler inside, of this library or
+//! not. It passes every call on unchanged, and records what it sees. The record follows rules 1, 3
+//! and 4 of PBG. The profile that is made of it names the policy.
 //!
-//! The calls are those of `axsched_ext::syscall`, `measure_start`, `measure_end` and
-//! `label_next`. With them a [`Recording`] is told to begin and to end.
+//! The calls are those of `axsched_ext::syscall`: `measure_start`, `measure_end` and `label_next`.
+//! They tell a [`Recording`] to begin and to end.
 //!
-//! **What it needs.** The task that a policy keeps wraps a [`WithSlot`] in place of `axtask`'s
-//! own: there is kept which record is the task's, so that nothing has to be looked up. A
-//! [`Subject`] says which policy it is.
+//! **Requirements.** The task of a policy wraps a [`WithSlot`] in place of `axtask`'s own task. The
+//! slot refers to the record of the task, so no look-up is needed. A [`Subject`] describes the
+//! policy.
 //!
-//! **Several CPUs.** Spawns and wakes come from other CPUs than the queue's, and who makes them is
-//! not who runs on that queue. Whoever starts the system says how to find the task that runs
-//! where a call comes from, and where that is ([`Recording::connect`]); without, a measurement is
-//! refused if there is more than one queue. With one queue nothing need be said.
+//! **Several CPUs.** Spawns and wakes also come from other CPUs than the queue's, so the running task
+//! of the queue is not always the one that makes them. The code that starts the system passes a
+//! function to [`Recording::connect`]. It returns the calling CPU and the task that runs there.
+//! Without it, a measurement is refused if there is more than one queue. With one queue it is not
+//! needed.
 //!
-//! **Cost.** A switch while measuring: one counter read and the six memory accesses of PBG's
-//! measurement, and the slot's; while not measuring: two loads, two comparisons and
-//! perhaps a store. In instructions: `docs/pbg.md`. Nothing allocates but the calls.
+//! **Cost.** While measuring, a switch takes one counter read, the six memory accesses of PBG's
+//! measurement, and those of the slot. Otherwise it takes two loads, two comparisons and perhaps a
+//! store. `docs/pbg.md` has the cost in instructions. Only the calls allocate.
 //!
-//! **Limits.** [`MAX_CPUS`]. A task that is moved to another CPU counts as one that yielded, or,
-//! if the CPU was taken from the helper that moves it, as one that blocked meanwhile. A call of a
-//! scheduler that is under way on another CPU while a measurement ends and the next begins may
-//! still write one figure into a record of that.
+//! **Limits.** There are at most [`MAX_CPUS`] CPUs. A task that migrates counts as one that yielded.
+//! If the helper that moves it was preempted, it counts as one that blocked meanwhile. A call of a
+//! scheduler may be under way on another CPU while one measurement ends and the next begins. It may
+//! still write one figure into a record of the new measurement.
 //!
 //! # Map
 //!
-//! Each file knows those above it and none below.
+//! Each file uses those above it and none below.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `task` | where a task has its record, and the task that `axtask` sees |
-//! | `recording` | the calls, and what all queues share |
-//! | `source` | where a layer finds its recording |
-//! | `layer` | the layer |
+//! | `task` | the slot of a task for its record, and the task that `axtask` sees |
+//! | `recording` | the calls, and the state that all queues share |
+//! | `source` | the place where a layer finds its recording |
+//! | `layer` | the scheduler that passes calls on and records them |
 
 mod layer;
 mod recording;

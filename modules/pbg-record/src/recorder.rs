@@ -1,27 +1,33 @@
-//! Recording: what each task of the program did, in a table of fixed size.
+//! Recording: the records of the program's tasks, in a table of fixed size.
 //!
-//! The table is written by schedulers under their run queue's lock, and read by
-//! `measure_end` from a task. The fields are relaxed atomics (LOCK in
-//! [`task`](sched_core::task)), single writer, updated by load and store. If the reader
-//! is preempted, or others run meanwhile on other CPUs, each field it reads is exact, but not
-//! all are of one moment: a measurement is meant to end after its tasks.
+//! Schedulers write the table under their run queue's lock, and `measure_end` reads it from a task.
+//! The fields are relaxed atomics with a single writer, updated by load and store (LOCK in
+//! [`task`](sched_core::task)). Each field that the reader sees is exact. If the reader is preempted,
+//! or other CPUs run tasks meanwhile, the fields do not belong to one moment. So a measurement should
+//! end after its tasks.
 //!
-//! **Several CPUs.** RECORD: what a context switch writes of a record is written by the CPU
-//! that the task is on, and read or changed by another only when the task has left that: a
-//! waker spins until then. TABLE: all else, which is written at spawns, wakes and ticks, may
-//! concern tasks of other CPUs (who wakes, who was woken, who waits to be told by whom), and is
-//! written under the recorder's own lock; it is taken within a run queue's, with interrupts
-//! off, and nothing is called under it. What a CPU's ticks were, only that CPU writes.
+//! **Several CPUs.** Two invariants say which CPU writes.
 //!
-//! **Wakers.** A scheduler is told of a wake, and not of its cause. That is the task that has
-//! the CPU, or an interrupt that has hit that task. The timer's interrupt first wakes the tasks that
-//! have slept enough and then calls the tick, both on one CPU, whichever queues the woken go to.
-//! So a wake is the timer's if a tick follows it there
-//! *closely*, within 1/[`WAKE_TICK_RATIO`] of the time from tick to tick, with nothing but such wakes in
-//! between, each close to the next; and if the CPU was idle. Until the next wake, spawn or tick says so,
-//! the wake is *pending*, and the burst that it ended is open. A task's own wake that happens to
-//! come just before a tick is taken for the timer's: one in [`WAKE_TICK_RATIO`], where wakes and ticks have
-//! nothing to do with each other.
+//! - RECORD: the CPU that a task is on writes the fields of its record that a context switch
+//!   changes. Another CPU reads or changes them only after the task has left that CPU, for which a
+//!   waker spins.
+//! - TABLE: spawns, wakes and ticks write all other fields under the recorder's own lock, because
+//!   these may concern tasks of other CPUs. Examples are the waker, the woken task, and the pending
+//!   wakes. The lock is taken within that of a run queue, with interrupts off, and nothing is called
+//!   under it.
+//!
+//! Only the CPU itself writes the figures of its ticks.
+//!
+//! **Wakers.** A scheduler sees a wake but not its cause. The cause is the running task, or an
+//! interrupt that has hit that task. The timer's interrupt first wakes the tasks whose sleep is over
+//! and then calls the tick. Both happen on one CPU, whichever queues the woken tasks go to. So a wake
+//! counts as the timer's in two cases. One is that the CPU was idle. The other is that a tick follows
+//! *closely* on that CPU, within 1/[`WAKE_TICK_RATIO`] of the time between ticks. Only wakes that are
+//! close to each other may lie in between.
+//!
+//! Until the next wake, spawn or tick decides, the wake is *pending*, and the burst that it ended is
+//! open. A task's own wake that comes just before a tick is taken for the timer's. If wakes and ticks
+//! are independent, that is one wake in [`WAKE_TICK_RATIO`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,10 +42,10 @@ use super::record::{IDLE, OUTSIDE, PendingWake, Record};
 use pbg_profile::{Figure, Kernel, Label, MAX_TASKS, Place, Start, StoredTask, Waker};
 use sched_core::units::{Counts, TaskKey};
 
-/// A wake is close to a tick within the time from tick to tick over this.
+/// A wake is close to a tick if the time to it is at most the time between ticks over this number.
 pub const WAKE_TICK_RATIO: u64 = 1024;
 
-/// How many CPUs can be recorded.
+/// The number of CPUs that can be recorded.
 pub const MAX_CPUS: usize = 64;
 
 /// The table of records.
@@ -47,34 +53,35 @@ pub struct Recorder {
     records: Box<[Record]>,
     root: Record,
     len: AtomicUsize,
-    /// Children of recorded tasks that found the table full.
+    /// The number of children of recorded tasks that found the table full.
     unrecorded: AtomicUsize,
-    /// When the first task was spawned.
+    /// The time at which the first task was spawned.
     start: Word,
-    /// From the last tick to then.
+    /// The time from the last tick to that spawn.
     phase: Word,
-    /// TABLE
+    /// TABLE: guards all that spawns, wakes and ticks write.
     lock: SpinMutex<()>,
     cpus: [Cpu; MAX_CPUS],
 }
 
-/// What belongs to one CPU.
+/// The part of the recorder that belongs to one CPU.
 struct Cpu {
     ticks: Ticks,
-    /// The tasks that were woken from there.
+    /// The pending wakes on this CPU.
     pending: Pending,
 }
 
-/// Ticks as they hit tasks, and what they lead to.
+/// The ticks of a CPU that hit tasks, and their effect.
 struct Ticks {
-    /// When the last one came; 0 if none did.
+    /// The time of the last tick; 0 if there was none.
     last: Word,
-    /// The shortest time between two.
+    /// The shortest time between two ticks.
     shortest: Word,
-    /// The times between two that were no longer than one and a half of that, and how many.
+    /// The sum of the times between two ticks that are at most one and a half of the shortest. The
+    /// next word is their number.
     sum: Word,
     count: Word,
-    /// How many asked for the CPU, and how many tasks were preempted.
+    /// The number of ticks that asked for the CPU. The next word is the number of preemptions.
     asked: Word,
     preempted: Word,
 }
@@ -100,7 +107,7 @@ impl Ticks {
         all.for_each(|word| word.set(0));
     }
 
-    /// A tick hits a task. (One that hits an idle CPU is not told: then two were missed.)
+    /// Notes a tick that hits a task. (Ticks that hit an idle CPU are missed.)
     fn came(&self, now: Counts) {
         let last = self.last.get();
         self.last.set(now.0);
@@ -110,7 +117,7 @@ impl Ticks {
         let passed = now.0.wrapping_sub(last).max(1);
         let shortest = self.shortest.get();
         if shortest == 0 || passed < shortest / 3 * 2 {
-            // All that were seen had others between that were missed.
+            // The times seen so far had missed ticks in between.
             self.sum.set(0);
             self.count.set(0);
         }
@@ -123,12 +130,12 @@ impl Ticks {
         }
     }
 
-    /// The mean time from one to the next; 0 if no two were seen.
+    /// Returns the mean time from one tick to the next; 0 if no two were seen.
     fn period(&self) -> u64 {
         self.sum.get() / self.count.get().max(1)
     }
 
-    /// How long a tick was ago, at `now`.
+    /// Returns the time from the last tick to `now`, whether it was seen or missed.
     fn phase(&self, now: Counts) -> u64 {
         match (self.last.get(), self.period()) {
             (0, _) => 0,
@@ -140,14 +147,14 @@ impl Ticks {
     fn kernel(&self) -> Kernel {
         match (self.preempted.get(), self.asked.get()) {
             (1.., _) => Kernel::Preemptive,
-            // The last one may still be on its way.
+            // The preemption that one tick asked for may still come.
             (0, 2..) => Kernel::Cooperative,
             (0, 0 | 1) => Kernel::Unknown,
         }
     }
 
-    /// How far a wake may be from a tick, or from another wake. While nobody knows how long a tick
-    /// is, it is taken for `so_far`.
+    /// Returns the longest time at which a wake is close to a tick or to another wake. While the time
+    /// between ticks is unknown, `so_far` stands for it.
     fn close(&self, so_far: u64) -> u64 {
         let period = match self.period() {
             0 => so_far,
@@ -157,11 +164,11 @@ impl Ticks {
     }
 }
 
-/// The wakes that are pending, from the last to the first. Each record has the next one.
+/// The pending wakes, from the last to the first. The record of each woken task has the next one.
 struct Pending {
-    /// The number of the first; 0 is nobody.
+    /// The number of the task that was woken last; 0 if no wake is pending.
     head: Word,
-    /// When the last of them was woken.
+    /// The time of the last pending wake.
     last: Word,
 }
 
@@ -176,7 +183,7 @@ impl Cpu {
         }
     }
 
-    /// Whether `now` is close to the last wake that is pending, in a run that began at `start`.
+    /// Returns true if `now` is close to the last pending wake, in a run that began at `start`.
     fn is_close(&self, start: &Word, now: Counts) -> bool {
         let so_far = now.0.wrapping_sub(start.get());
         now.0.wrapping_sub(self.pending.last.get()) <= self.ticks.close(so_far)
@@ -184,11 +191,11 @@ impl Cpu {
 }
 
 impl Recorder {
-    /// An empty table, for good: the scheduler may look at it at any time.
+    /// Creates an empty table that is never freed, because the scheduler may read it at any time.
     pub fn leak() -> Result<&'static Self, Error> {
         let mut records = reserved(MAX_TASKS)?;
         records.resize_with(MAX_TASKS, Record::new);
-        // A vector of one, because `Box::new` aborts where memory is short.
+        // A vector of one is used because `Box::new` aborts if there is no memory.
         let mut one = reserved(1)?;
         one.push(Self {
             records: records.into_boxed_slice(),
@@ -203,12 +210,12 @@ impl Recorder {
         Ok(&one.leak()[0])
     }
 
-    /// TABLE. With interrupts off, or while nobody records.
+    /// Takes the lock of TABLE. Interrupts are off, or no scheduler records.
     fn enter(&self) -> SpinMutexGuard<'_, ()> {
         self.lock.lock()
     }
 
-    /// Forgets everything.
+    /// Forgets all records and ticks.
     pub fn clear(&self) {
         self.len.store(0, Relaxed);
         self.unrecorded.store(0, Relaxed);
@@ -219,12 +226,13 @@ impl Recorder {
         }
     }
 
-    /// The root's record: what it does is written there, and not read.
+    /// Returns the root's record. It is written like that of a task, but is no part of the profile.
     pub const fn root(&'static self) -> &'static Record {
         &self.root
     }
 
-    /// A task was spawned on `cpu`, by the one with the record `parent`, who has it; its record.
+    /// Notes a spawn on `cpu`, where the task with the record `parent` runs. Returns the record of
+    /// the new task.
     pub fn spawned(
         &'static self,
         cpu: usize,
@@ -242,7 +250,7 @@ impl Recorder {
         if index == 0 {
             self.start.set(now.0);
             self.phase.set(self.cpus[cpu].ticks.phase(now));
-            self.root.count_from(now); // who else?
+            self.root.count_from(now); // only the root can spawn the first task
         }
         let Some(record) = self.records.get(index) else {
             self.unrecorded
@@ -258,8 +266,8 @@ impl Recorder {
         record
     }
 
-    /// The task with the record `woken` is made ready on `cpu`, which runs the one with the
-    /// record `running`.
+    /// Notes that the task with the record `woken` becomes ready. The wake happens on `cpu`, which
+    /// runs the task with the record `running`.
     pub fn woken(
         &'static self,
         cpu: usize,
@@ -268,7 +276,7 @@ impl Recorder {
         now: Counts,
     ) {
         let Some(number) = self.waker(woken) else {
-            return; // nobody reads it
+            return; // its record is never read
         };
         let _table = self.enter();
         if woken.is_open() {
@@ -294,7 +302,8 @@ impl Recorder {
         here.pending.last.set(now.0);
     }
 
-    /// A tick hits the task that has this CPU, and has asked for the CPU or not.
+    /// Notes a tick that hits the running task of this CPU. `asks` is true if the tick asks for the
+    /// CPU.
     pub fn tick(&'static self, cpu: usize, asks: bool, now: Counts) {
         let here = &self.cpus[cpu];
         let is_close = here.is_close(&self.start, now);
@@ -304,13 +313,13 @@ impl Recorder {
         self.settle(cpu, is_close);
     }
 
-    /// The task with this record was preempted on `cpu`.
+    /// Notes that the task with this record was preempted on `cpu`.
     pub fn preempted(&self, cpu: usize, record: &Record) {
         record.preempted();
         self.cpus[cpu].ticks.preempted.add(1);
     }
 
-    /// Who is pending on `cpu` was woken by the timer, or by who had the CPU.
+    /// Decides the pending wakes on `cpu`: the timer has woken the tasks, or the task that ran then.
     fn settle(&'static self, cpu: usize, by_timer: bool) {
         let head = &self.cpus[cpu].pending.head;
         let mut number = head.get();
@@ -330,7 +339,7 @@ impl Recorder {
         }
     }
 
-    /// Who has this record, if it is read.
+    /// Returns the root or the task that has this record, if the record is read.
     fn waker(&self, record: &Record) -> Option<Waker> {
         if ptr::eq(record, &self.root) {
             return Some(Waker::Root);
@@ -339,7 +348,7 @@ impl Recorder {
         Some(Waker::Task(index as u16))
     }
 
-    /// The record of the one with this number of a [`Waker`].
+    /// Returns the record of the root or the task with this number of a [`Waker`].
     fn record(&'static self, number: u64) -> Option<&'static Record> {
         match Waker::of_number(number)? {
             Waker::Root => Some(&self.root),
@@ -348,9 +357,9 @@ impl Recorder {
         }
     }
 
-    /// How the run began.
+    /// Returns the circumstances in which the run began.
     pub fn start(&self) -> Start {
-        // All CPUs tick alike; but one that mostly idles sees few ticks that hit a task.
+        // All CPUs tick alike, but on one that is mostly idle few ticks hit a task.
         let by_ticks = |cpu: &&Cpu| cpu.ticks.count.get();
         let period =
             (self.cpus.iter().rev().max_by_key(by_ticks)).map_or(0, |cpu| cpu.ticks.period());
@@ -370,18 +379,18 @@ impl Recorder {
         }
     }
 
-    /// Children of recorded tasks that found the table full.
+    /// Returns the number of children of recorded tasks that found the table full.
     pub fn unrecorded(&self) -> u64 {
         self.unrecorded.load(Relaxed) as u64
     }
 
-    /// The records at `now`, in the order in which the tasks were spawned; `has_cpu` tells those
-    /// of the tasks that have a CPU. Second, how many were left out.
+    /// Returns the records at `now`, in the order in which the tasks were spawned, and the number of
+    /// tasks that were left out. `has_cpu` returns true for the record of a task that has a CPU.
     ///
-    /// Tasks that share a key are, since none of them could be told from the others:
-    /// those with the same label, or (see [`TaskKey`] on how unlikely that is) whose
-    /// keys collide. And so are their children, but for those with a label of their
-    /// own: a replay has nothing to know them by. Cost: n log n.
+    /// Tasks that share a key are left out, because they could not be told apart. They have the same
+    /// label, or their keys collide (see [`TaskKey`] on how unlikely that is). Their children are left
+    /// out too, unless they have a label, because a replay could not recognise them. n records take
+    /// n log n comparisons.
     pub fn read(
         &self,
         now: Counts,
@@ -396,7 +405,7 @@ impl Recorder {
             keys.get(first + 1) == Some(&key)
         };
         let mut tasks: Vec<StoredTask> = reserved(records.len())?;
-        // Where the tasks went, for their children.
+        // The index of each task in the result, for its children and wakers.
         let mut places: Vec<Option<u16>> = reserved(records.len())?;
         for record in records {
             let start = Counts(self.start.get());
@@ -405,7 +414,7 @@ impl Recorder {
             if let Place::Child { parent, ordinal } = task.place {
                 let parent = places[parent as usize];
                 is_known &= parent.is_some() || task.label.is_some();
-                // A child without its parent is found by its label alone.
+                // A child without its parent is recognised by its label alone.
                 task.place = parent.map_or(Place::Several, |parent| Place::Child {
                     parent: u32::from(parent),
                     ordinal,

@@ -1,4 +1,4 @@
-//! The layer.
+//! `Recorded`: a scheduler that passes every call on to a policy, and records it.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -8,18 +8,18 @@ use super::task::{RecordedTask, Subject, lent, of_policy, recorded};
 use sched_core::base::BaseScheduler;
 use sched_core::clock::{Clock, CpuCounter};
 
-/// The policy of `S`, recorded, as the [module documentation](super) has it; `C` is where the time
-/// is read, `M` where the recording is found.
+/// The policy of `S`, recorded as the [module documentation](super) describes. `C` is the clock, and
+/// `M` finds the recording.
 pub struct Recorded<S: Subject, C = CpuCounter, M = SystemRecording> {
     policy: S::Scheduler,
-    /// Whose queue this is, once a measured pick has told.
+    /// The CPU of this queue, known since the first measured pick.
     cpu: Option<usize>,
     registered: bool,
     types: PhantomData<fn() -> (C, M)>,
 }
 
 impl<S: Subject, C, M> Recorded<S, C, M> {
-    /// The policy without tasks.
+    /// Creates the policy without tasks.
     pub fn new() -> Self {
         Self {
             policy: S::scheduler(),
@@ -29,7 +29,7 @@ impl<S: Subject, C, M> Recorded<S, C, M> {
         }
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     pub const fn scheduler_name() -> &'static str {
         S::NAME
     }
@@ -93,8 +93,8 @@ impl<S: Subject, C: Clock, M: RecordingSource> BaseScheduler for Recorded<S, C, 
 }
 
 impl<S: Subject, C: Clock, M: RecordingSource> Recorded<S, C, M> {
-    /// As PBG's measurement does: the time is read first, so what the pick takes is the next
-    /// task's.
+    /// Picks and records the switch. As in PBG's measurement the clock is read first, so the time of
+    /// the pick itself is charged to the next task.
     #[inline(never)]
     fn pick_measured(&mut self) -> Option<Arc<RecordedTask<S>>> {
         let recording = M::recording();

@@ -1,4 +1,4 @@
-//! The calls, and what all queues share.
+//! The calls of a recording, and the state that all queues share.
 
 use core::ptr;
 use core::sync::atomic::{
@@ -26,10 +26,10 @@ pub struct Here {
 }
 
 impl Here {
-    /// This task, on this CPU, counted from 0.
+    /// Creates a value for this running task, on this CPU, counted from 0.
     ///
     /// # Panics
-    /// If there can be no such CPU: `cpu` is not below [`MAX_CPUS`].
+    /// Panics if `cpu` is not below [`MAX_CPUS`].
     pub fn new<S: Subject>(task: &RecordedTask<S>, cpu: usize) -> Self {
         assert!(cpu < MAX_CPUS, "CPU {cpu}: expected one below {MAX_CPUS}");
         let slot = ptr::from_ref(task.slot());
@@ -37,11 +37,11 @@ impl Here {
     }
 }
 
-/// The running task of the calling CPU, as far as it is recorded.
+/// The record of the running task of the calling CPU.
 struct Runs {
     cpu: usize,
     record: &'static Record,
-    /// The record of who was known to run there until this was asked.
+    /// The record of the task that was known to run there before this look.
     last: &'static Record,
 }
 
@@ -52,43 +52,43 @@ impl Runs {
     }
 }
 
-/// What is known of a CPU. It alone writes it, but where a measurement begins. Aligned, so that no
-/// other CPU writes into the same line of the cache.
+/// The state of one CPU. Only that CPU writes it, except where a measurement begins. It is aligned so
+/// that no other CPU writes to the same cache line.
 #[repr(align(64))]
 struct Cpu {
-    /// While measuring, the record of who was picked last, or is known to have come after.
+    /// While measuring, the record of the task that was picked last, or of a helper seen after it.
     running: RecordRef,
-    /// The slot of who was picked last; null at first, when `main` runs. Looked at where there is
-    /// one queue and nobody has connected.
+    /// The slot of the task that was picked last; null at first, when `main` runs. It is used if
+    /// there is one queue and `connect` was not called.
     picked: AtomicPtr<Slot>,
     /// The label of the next spawn.
     next_label: LabelCell,
 }
 
-/// In place of an idle task's slot.
+/// Stands for the slot of an idle task.
 static NOBODYS: Slot = Slot::new();
 
-/// One recording: its calls, and what the layers around the schedulers share. There is one for
-/// the system, [`RECORDING`](super::RECORDING); tests make their own.
+/// One recording: its calls, and the state that the layers around the schedulers share. The system
+/// has one, [`RECORDING`](super::RECORDING), and tests make their own.
 pub struct Recording {
-    /// Whether a measurement is under way.
+    /// A measurement is under way.
     is_measuring: AtomicBool,
-    /// Counts measurements, from 1, which is before the first: a slot's epoch.
+    /// The epoch of slots, which counts measurements. It is 1 before the first measurement.
     epoch: AtomicU32,
-    /// `main` began the measurement before its first pick: it is known when it comes back.
+    /// `main` began the measurement before its first pick. It is recognised when it comes back.
     main_is_root: AtomicBool,
     queues: AtomicU32,
     policy: Once<&'static str>,
     here: Once<fn() -> Here>,
-    /// Made by the first measurement.
+    /// The table of records, which the first measurement makes.
     recorder: Once<&'static Recorder>,
     cpus: [Cpu; MAX_CPUS],
-    /// The calls, one at a time, and the profile of the last measurement.
+    /// The profile of the last measurement. Its lock admits one call at a time.
     profile: SpinMutex<Option<StoredProfile>>,
 }
 
 impl Recording {
-    /// A recording that has not begun.
+    /// Creates a recording that has not begun.
     pub const fn new() -> Self {
         Self {
             is_measuring: AtomicBool::new(false),
@@ -109,13 +109,14 @@ impl Recording {
         }
     }
 
-    /// From now on asks `here` who runs where a call comes from. Needed with several queues, and
-    /// called before the first measurement. The first call counts.
+    /// Sets the function that returns the running task of the calling CPU. It is needed with several
+    /// queues, and must be set before the first measurement. Only the first call has an effect.
     ///
     /// # Safety
-    /// On whatever CPU and in whatever context it is called, from the first measurement on, `here`
-    /// returns what [`Here::new`] makes of the task that runs there; in an interrupt that is the
-    /// task that was interrupted. That task, which may be idle, is alive until the caller is back.
+    /// From the first measurement on, `here` must return what [`Here::new`] makes of the task that
+    /// runs on the calling CPU. This must hold on every CPU and in every context. In an interrupt
+    /// it is the task that was interrupted. That task, which may be idle, must be alive until the
+    /// caller has returned.
     pub unsafe fn connect(&self, here: fn() -> Here) {
         self.here.call_once(|| here);
     }
@@ -124,7 +125,7 @@ impl Recording {
         self.profile.try_lock().ok_or(Error::Contended)
     }
 
-    /// See `axsched_ext::syscall::measure_start`.
+    /// Starts a measurement whose root is the caller; see `axsched_ext::syscall::measure_start`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -147,7 +148,7 @@ impl Recording {
         }
         let epoch = self.epoch.load(Relaxed).wrapping_add(1).max(2);
         self.epoch.store(epoch, Relaxed);
-        // The caller is the root. It runs, so nobody else writes its slot.
+        // The caller is the root. It runs, so no other code writes its slot.
         let slot = if let Some(here) = self.here.get() {
             here().slot
         } else {
@@ -155,8 +156,8 @@ impl Recording {
             self.cpus[0].picked.load(Relaxed).cast_const()
         };
         self.main_is_root.store(slot.is_null(), Relaxed);
-        // SAFETY: if there is one, it is that of the task that makes this call: by the promise of
-        // `connect`, or as the last that was picked on the only queue.
+        // SAFETY: a slot that is not null belongs to the task that makes this call. `connect` promises
+        // that, or the task is the last that was picked on the only queue.
         if let Some(slot) = unsafe { slot.as_ref() } {
             slot.set(epoch, recorder.root());
         }
@@ -164,7 +165,8 @@ impl Recording {
         Ok(())
     }
 
-    /// See `axsched_ext::syscall::measure_end`.
+    /// Ends the measurement and returns the number of recorded tasks; see
+    /// `axsched_ext::syscall::measure_end`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -172,7 +174,7 @@ impl Recording {
         self.measure_end_by::<CpuCounter>()
     }
 
-    /// The same by another clock, for tests.
+    /// Ends the measurement as [`measure_end`](Self::measure_end) does, by another clock, for tests.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -201,8 +203,8 @@ impl Recording {
         Ok(len)
     }
 
-    /// See `axsched_ext::syscall::label_next`. The spawn has to come from the
-    /// same CPU.
+    /// Gives a label to the next task that is spawned from the calling CPU; see
+    /// `axsched_ext::syscall::label_next`.
     ///
     /// # Errors
     /// See the table in `axsched_ext::syscall`.
@@ -215,24 +217,24 @@ impl Recording {
         Ok(())
     }
 
-    /// The profile of the last measurement that has ended, if there is one; `about` goes into its
-    /// header.
+    /// Returns the profile of the last measurement that has ended, if there is one. `about` goes into
+    /// its header.
     ///
     /// # Errors
-    /// [`Error::Contended`], [`Error::NoMemory`].
+    /// Returns [`Error::Contended`] if another call is under way, or [`Error::NoMemory`].
     pub fn profile(&self, about: &About) -> Result<Option<StoredProfile>, Error> {
         let profile = self.enter()?;
         let profile = profile.as_ref();
         profile.map(|profile| described(profile, about)).transpose()
     }
 
-    /// Whether a measurement is under way.
+    /// Returns true if a measurement is under way.
     #[inline(always)]
     pub fn is_measuring(&self) -> bool {
         self.is_measuring.load(Acquire)
     }
 
-    /// A queue is there, with this policy.
+    /// Counts a queue, which has this policy.
     pub(super) fn register_queue(&self, policy: &'static str) {
         self.policy.call_once(|| policy);
         self.queues.fetch_add(1, Relaxed);
@@ -242,15 +244,15 @@ impl Recording {
         self.recorder.get().expect("a measurement has one")
     }
 
-    /// Where a call comes from.
+    /// Returns the calling CPU, or 0 if `connect` was not called.
     pub(super) fn cpu_here(&self) -> usize {
         self.here.get().map_or(0, |here| here().cpu)
     }
 
-    /// Returns the calling CPU, and its running task.
+    /// Returns the calling CPU, and the record of its running task.
     ///
-    /// A migration helper runs without having been picked: then who was picked has left its CPU,
-    /// and its run interval ends.
+    /// A migration helper runs without having been picked. Then the task that was picked has left its
+    /// CPU, and this ends its run interval.
     fn running_here(&self, now: Counts) -> Runs {
         let Some(here) = self.here.get() else {
             return Runs::still(0, self.cpus[0].running.get());
@@ -275,7 +277,7 @@ impl Recording {
         }
     }
 
-    /// The record of a task that comes back.
+    /// Returns the record of a task that comes back to a queue.
     #[inline]
     fn known(&self, slot: &Slot) -> &'static Record {
         let epoch = self.epoch.load(Relaxed);
@@ -285,7 +287,7 @@ impl Recording {
         slot.record(epoch)
     }
 
-    /// A task is added that has this slot.
+    /// Notes that the task with this slot is added to a queue. While measuring, that is a spawn.
     pub(super) fn added(&self, slot: &Slot, now: impl FnOnce() -> Counts) {
         let epoch = self.epoch.load(Relaxed);
         if !self.is_measuring() {
@@ -304,7 +306,8 @@ impl Recording {
         );
     }
 
-    /// While measuring, a task comes back, to the queue of the CPU `of_queue`, if that is known.
+    /// Notes, while measuring, that a task comes back to the queue of the CPU `of_queue`, if that CPU
+    /// is known.
     #[inline]
     pub(super) fn put_back(
         &self,
@@ -314,16 +317,16 @@ impl Recording {
         now: impl FnOnce() -> Counts,
     ) {
         let record = slot.record(self.epoch.load(Relaxed));
-        // Those without a record share one, and who seems to be of them may be `main`.
+        // All tasks without a record share one, and `main` has that one until it is recognised.
         let is_recorded = !ptr::eq(record, &OUTSIDE);
         let is_running = |cpu: usize| ptr::eq(record, self.cpus[cpu].running.get());
         if !preempt && is_recorded && of_queue.is_some_and(is_running) {
-            return; // it yields, of which a record has no count
+            return; // it yields, and a record does not count yields
         }
         self.put_otherwise(slot, preempt, now());
     }
 
-    /// A task comes back, and does not yield, as far as its queue can tell.
+    /// Notes a task that comes back and does not seem to yield. It is woken, preempted or moved.
     #[inline(never)]
     fn put_otherwise(&self, slot: &Slot, preempt: bool, now: Counts) {
         let record = self.known(slot);
@@ -331,19 +334,20 @@ impl Recording {
         if !ptr::eq(runs.record, record) {
             if !ptr::eq(runs.last, record) {
                 self.recorder().woken(runs.cpu, record, runs.record, now);
-            } // else it is moved from here
+            } // otherwise a helper moves it away from this CPU
         } else if preempt {
             self.recorder().preempted(runs.cpu, record);
         }
     }
 
-    /// While measuring, whoever runs on `cpu` gives way; before the pick.
+    /// Ends the run interval of the running task on `cpu`, while measuring and before a pick.
     #[inline(always)]
     pub(super) fn leaves(&self, cpu: usize, now: Counts) {
         self.cpus[cpu].running.get().ends(now);
     }
 
-    /// While measuring, a pick on `cpu` has chosen the task with this slot, or nobody.
+    /// Begins, while measuring, the run interval of the task that a pick on `cpu` has chosen. Without
+    /// a slot the CPU is idle.
     #[inline(always)]
     pub(super) fn runs(&self, cpu: usize, slot: Option<&Slot>, now: Counts) {
         let record = match slot {
@@ -354,8 +358,8 @@ impl Recording {
         self.cpus[cpu].running.set(record);
     }
 
-    /// A pick has chosen the task with this slot, or nobody: who that was has to be known where
-    /// there is one queue and nobody has connected.
+    /// Keeps the slot of the task that a pick has chosen, if there was one. The slot identifies the
+    /// running task if there is one queue and `connect` was not called.
     #[inline(always)]
     pub(super) fn picked(&self, slot: Option<&Slot>) {
         if !self.here.is_completed() {
@@ -364,7 +368,7 @@ impl Recording {
         }
     }
 
-    /// While measuring, a tick has hit the task that runs here.
+    /// Notes, while measuring, a tick that has hit the running task of the calling CPU.
     pub(super) fn ticked(&self, asks: bool, now: Counts) {
         let cpu = self.running_here(now).cpu;
         self.recorder().tick(cpu, asks, now);

@@ -1,4 +1,4 @@
-//! Where a task has its record, and the task that `axtask` sees.
+//! The slot of a task for its record, and the task that `axtask` sees.
 
 use alloc::sync::Arc;
 use core::mem::ManuallyDrop;
@@ -13,29 +13,29 @@ use sched_policies::coop::CoopState;
 pub trait Subject {
     /// The policy's short name, as in the result lines: 1 to 16 bytes.
     const NAME: &'static str;
-    /// What `axtask` has wrapped.
+    /// The task of `axtask`, which the policy's task wraps.
     type Inner;
     /// The policy's task.
     type Task: Deref<Target = WithSlot<Self::Inner>>;
-    /// The policy.
+    /// The scheduler that makes the policy's decisions.
     type Scheduler: BaseScheduler<SchedItem = Arc<Self::Task>>;
 
-    /// The policy's wrapper of a new task.
+    /// Wraps a new task for the policy.
     fn task(inner: WithSlot<Self::Inner>) -> Self::Task;
-    /// The policy without tasks.
+    /// Creates the policy without tasks.
     fn scheduler() -> Self::Scheduler;
-    /// What the policy knows of a task that serves coroutines; nothing by default.
+    /// Returns the policy's state of a task that serves coroutines; `None` by default.
     fn coop(task: &Self::Task) -> Option<&CoopState> {
         let _ = task;
         None
     }
 }
 
-/// Which record is a task's. Relaxed: see LOCK in [`task`](sched_core::task). It is written when the
-/// task is added, or by a call that the task itself makes.
+/// The reference of a task to its record. It is written when the task is added, or by a call that
+/// the task itself makes, so accesses are relaxed (LOCK in [`task`](sched_core::task)).
 pub struct Slot {
-    /// Of the measurement that the record is of; 0 for a task that was never added: `main`, idle,
-    /// or a migration helper.
+    /// The number of the measurement to which the record belongs. It is 0 for a task that was never
+    /// added, such as `main`, an idle task or a migration helper.
     epoch: AtomicU32,
     record: RecordRef,
 }
@@ -48,13 +48,13 @@ impl Slot {
         }
     }
 
-    /// From now on the task has this record, in this epoch.
+    /// Gives the task a record for this epoch.
     pub(super) fn set(&self, epoch: u32, record: &'static Record) {
         self.record.set(record);
         self.epoch.store(epoch, Relaxed);
     }
 
-    /// The task's record in this epoch.
+    /// Returns the task's record in this epoch, or [`OUTSIDE`] if it has none.
     #[inline(always)]
     pub(super) fn record(&self, epoch: u32) -> &'static Record {
         if self.epoch.load(Relaxed) == epoch {
@@ -64,13 +64,13 @@ impl Slot {
         }
     }
 
-    /// Whether the task was never added.
+    /// Returns true if the task was never added.
     pub(super) fn is_new(&self) -> bool {
         self.epoch.load(Relaxed) == 0
     }
 }
 
-/// What a policy's task wraps: the task of `axtask`, and where its record is.
+/// The task of `axtask` together with its slot. The policy's task wraps this.
 pub struct WithSlot<T> {
     slot: Slot,
     inner: T,
@@ -85,8 +85,8 @@ impl<T> WithSlot<T> {
     }
 }
 
-/// A task under [`Recorded`](super::Recorded): the policy's, that shows what `axtask` has
-/// wrapped.
+/// A task under [`Recorded`](super::Recorded). It is the policy's task, and dereferences to the task
+/// of `axtask`.
 #[repr(transparent)]
 pub struct RecordedTask<S: Subject>(S::Task);
 
@@ -96,22 +96,22 @@ impl<S: Subject> RecordedTask<S> {
         Self(S::task(WithSlot::new(inner)))
     }
 
-    /// The wrapped task.
+    /// Returns the wrapped task.
     pub fn inner(&self) -> &S::Inner {
         &self.0.inner
     }
 
-    /// The policy's task.
+    /// Returns the policy's task.
     pub const fn task(&self) -> &S::Task {
         &self.0
     }
 
-    /// See [`Subject::coop`].
+    /// Returns the policy's state of a task that serves coroutines ([`Subject::coop`]).
     pub fn coop(&self) -> Option<&CoopState> {
         S::coop(&self.0)
     }
 
-    /// Where its record is.
+    /// Returns the slot of the task.
     #[inline(always)]
     pub(super) fn slot(&self) -> &Slot {
         &self.0.slot
@@ -126,15 +126,16 @@ impl<S: Subject> Deref for RecordedTask<S> {
     }
 }
 
-/// The task as its policy has it.
+/// Converts a handle of `axtask` into one of the policy.
 #[inline(always)]
 pub(super) fn of_policy<S: Subject>(task: Arc<RecordedTask<S>>) -> Arc<S::Task> {
     let task = Arc::into_raw(task).cast::<S::Task>();
-    // SAFETY: it came from `into_raw`, and the one type is the other's only field, transparently.
+    // SAFETY: the pointer comes from `into_raw`. `RecordedTask` is transparent, and its only field is
+    // an `S::Task`.
     unsafe { Arc::from_raw(task) }
 }
 
-/// The task as `axtask` has it.
+/// Converts a handle of the policy into one of `axtask`.
 #[inline(always)]
 pub(super) fn recorded<S: Subject>(task: Arc<S::Task>) -> Arc<RecordedTask<S>> {
     let task = Arc::into_raw(task).cast::<RecordedTask<S>>();
@@ -142,11 +143,11 @@ pub(super) fn recorded<S: Subject>(task: Arc<S::Task>) -> Arc<RecordedTask<S>> {
     unsafe { Arc::from_raw(task) }
 }
 
-/// A handle for the policy to look at: it counts for none.
+/// Returns a handle that the policy may look at. It does not count as a reference.
 #[inline(always)]
 pub(super) fn lent<S: Subject>(task: &Arc<RecordedTask<S>>) -> ManuallyDrop<Arc<S::Task>> {
     let task = Arc::as_ptr(task).cast::<S::Task>();
-    // SAFETY: as in `of_policy`; it is never dropped, and the handle that it is made of, which
-    // does count, is borrowed for as long as it is used.
+    // SAFETY: as in `of_policy`. This handle is never dropped. The handle that it is made from does
+    // count, and is borrowed while this one is used.
     ManuallyDrop::new(unsafe { Arc::from_raw(task) })
 }

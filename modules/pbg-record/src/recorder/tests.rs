@@ -3,8 +3,9 @@ use super::super::record::Burst;
 use super::*;
 use pbg_profile::{Ended, Figure, PhaseOrder, Spawned, StoredPhase, Wakes, Woken};
 
-/// Plays `(kind, counts)`: `r` runs and yields, `p` runs and is preempted, `b`
-/// runs and blocks for 100, `.` runs for its exit; a wait of 10 before each.
+/// Records a task that makes these steps, each a kind and a run time, and waits 10 before each.
+///
+/// After its run, the task of kind `r` yields, `p` is preempted, `b` blocks for 100, and `.` exits.
 fn played(steps: &[(char, u64)]) -> StoredTask {
     played_on(Recorder::leak().unwrap(), steps)
 }
