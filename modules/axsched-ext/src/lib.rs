@@ -1,6 +1,5 @@
-//! Pluggable schedulers for ArceOS, among them **PBG**, program-behaviour-guided
-//! scheduling: the first run of a program is measured, later runs follow a plan
-//! made from it.
+//! Pluggable schedulers for ArceOS. One of them is **PBG**, program-behaviour-guided scheduling: the
+//! first run of a program is measured, and later runs follow a plan made from it.
 //!
 //! # Map
 //!
@@ -21,10 +20,10 @@
 //!
 //! # Choosing a policy
 //!
-//! One feature per build, `sched_` and the policy's module, as `sched_rr`; none means FIFO.
-//! Every policy is compiled as a library type in any case (tests and
-//! simulations use them side by side); the feature decides what [`selected`],
-//! and with it the `axsched` shim under `axtask`, stands for.
+//! A build has at most one policy feature, named `sched_` and the policy's module, such as
+//! `sched_rr`. Without one the policy is FIFO. Every policy is a library type in any build, because
+//! tests and simulations use them side by side. The feature decides which policy [`selected`] names,
+//! and so which one the `axsched` shim under `axtask` uses.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 extern crate alloc;

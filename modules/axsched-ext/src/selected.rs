@@ -1,12 +1,14 @@
 //! The list of policies, and the one that this build has chosen, by Cargo feature.
 //!
-//! A new policy is a line in [`for_each_policy!`](crate::for_each_policy). What there is to be
-//! chosen, which two are refused, what they are called, and what the tests go through is made
-//! from that list; `docs/new-policy.md` leads through the rest.
+//! A new policy is a line in [`for_each_policy!`](crate::for_each_policy). The choice of the policy,
+//! the refusal of two, the names and the tests are all made from that list. `docs/new-policy.md`
+//! describes the other steps.
 
-/// Hands the list of policies to the macro `$then`: of each its feature, its module, whose name
-/// is the policy's in result lines, its task and its scheduler. `T` is what the tasks wrap and
-/// `C` the [`Clock`](crate::clock::Clock); who uses the list says what these two are.
+/// Passes the list of policies to the macro `$then`. A line has the feature, the module, the task
+/// and the scheduler of a policy. The name of the module is the policy's name in result lines.
+///
+/// `T` stands for the type that the tasks wrap, and `C` for the [`Clock`](crate::clock::Clock). The
+/// macro `$then` defines both.
 ///
 /// ```
 /// macro_rules! names {
@@ -49,13 +51,13 @@ macro_rules! refuse_two {
     };
 }
 
-/// Whether the PBG calls do anything in this build.
+/// True if the PBG calls have an effect in this build.
 pub const HAS_PBG: bool = cfg!(feature = "sched_pbg");
 
-/// Whether the policy of this build is recorded ([`recorded`](crate::recorded)).
+/// True if the policy of this build is recorded ([`recorded`](crate::recorded)).
 pub const IS_RECORDED: bool = cfg!(feature = "recorded");
 
-/// Whether the policy of this build is balanced ([`balance`](crate::balance)).
+/// True if the policy of this build shares the work among CPUs ([`balance`](crate::balance)).
 pub const IS_BALANCED: bool = cfg!(feature = "balanced");
 
 crate::refuse_two! { "sched_pbg" "recorded" }
@@ -77,18 +79,18 @@ macro_rules! policy {
             pub const NAME: &str = stringify!($module);
             /// The task wrapper.
             pub type Task<T> = $task<T>;
-            /// The scheduler.
+            /// The scheduler of one queue.
             #[cfg(not(feature = "balanced"))]
             pub type Scheduler<T> = $scheduler;
-            /// The scheduler, within the layer for several CPUs.
+            /// The scheduler of one queue, in the layer for several CPUs.
             #[cfg(feature = "balanced")]
             pub type Scheduler<T> = <$scheduler as balance::SmpVariant>::Smp;
 
-            /// From now on the system's CPUs share the work.
+            /// Makes the system's CPUs share the work.
             ///
             /// # Safety
-            /// Those of [`SmpState::connect`](balance::SmpState::connect), of
-            /// [`SMP_STATE`](balance::SMP_STATE); the tasks wrap `T`.
+            /// The conditions of [`SmpState::connect`](balance::SmpState::connect) must hold for
+            /// [`SMP_STATE`](balance::SMP_STATE), and the tasks must wrap `T`.
             #[cfg(feature = "balanced")]
             pub unsafe fn connect<T: 'static>(machine: balance::Machine) {
                 // SAFETY: the caller's promise.

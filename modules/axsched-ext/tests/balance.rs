@@ -30,7 +30,7 @@ type RrPolicy = Rr<ModelTask, SLICE_TICKS>;
 type T = ModelTask;
 type C = VirtualClock;
 
-/// `$call` under every policy but PBG, which plans for one CPU.
+/// Calls `$call` under a policy, unless that is PBG, which has a test of its own.
 macro_rules! under {
     ($call:ident($($argument:expr),*) pbg $scheduler:ty) => {};
     ($call:ident($($argument:expr),*) $module:ident $scheduler:ty) => {
@@ -59,19 +59,19 @@ fn balanced_on<P>(config: &Config, main: &Program, on: Machine) -> Result<Report
 where
     P: Policy<Inner = ModelTask, State: InitialState>,
 {
-    // SAFETY: only these schedulers share it, one for each CPU, and all are of one type.
+    // SAFETY: only these schedulers share the state, one for each CPU, and all have the same type.
     unsafe { ThreadSmpState::renew().connect(on) };
     let made = |_| WorkSharing::<P, ThreadSmpState>::new();
     run(config, main, made, Task::<ModelTask, P::State>::new)
 }
 
-/// Returns the longest time that a CPU may idle beside a ready task in another queue, if IPIs take `delay`: an
-/// IPI for each CPU that is asked, and one for the answer.
+/// Returns the longest time that a CPU may idle beside a ready task in another queue, if an IPI takes
+/// `delay`. The time is that of an IPI for each CPU that is asked, and of one for the answer.
 fn one_interrupt_each(config: &Config, delay: u64) -> u64 {
     interrupts_after(config, config.cpus as u64 + 1, delay)
 }
 
-/// A CPU that its host takes away in the middle of some wakes.
+/// Returns the time for which the host takes the CPU away in the middle of the `n`th wake.
 fn slow_wakes(n: u64) -> u64 {
     if n.is_multiple_of(3) { 1 + n % 97 } else { 0 }
 }
@@ -156,8 +156,8 @@ proptest! {
     }
 }
 
-/// Tasks change their CPU and back while the host takes CPUs away for most of a tick, so that a migration helper
-/// still has the old CPU when its task returns.
+/// Tasks migrate to another CPU and back while the host takes CPUs away for most of a tick. So a
+/// migration helper still has the old CPU when its task returns.
 #[test]
 fn task_that_comes_back_before_its_cpu_picks_is_a_ready_task() {
     for cpus in 2..=4usize {
@@ -260,10 +260,12 @@ fn rule_6_cpus_have_the_longer_queue_in_turn() {
     assert!(report.interrupts < ticks, "{}", report.interrupts);
 }
 
-/// RETAINED. On two CPUs, two tasks yield ten times a tick, and one yields every second tick. The task that was
-/// handed to the third one's CPU has run there long before a tick hits it, and may migrate again. So all
-/// three, which have as much work, end together. Were it retained until a tick hits it, it would have
-/// a twentieth of a CPU for 128 ticks and more.
+/// RETAINED ends before a tick hits the task.
+///
+/// On two CPUs, two tasks yield ten times a tick, and a third yields every second tick. The task that
+/// is handed to the third one's CPU has run there long before a tick hits it, and may be handed on. So
+/// all three, which have equal work, end together. If it were retained until a tick hits it, it would
+/// have a twentieth of a CPU for 128 ticks and more.
 #[test]
 fn task_that_was_handed_over_is_a_guest_until_it_has_run() {
     const TICK: u64 = 10_000;
@@ -388,7 +390,7 @@ fn rule_7_task_is_sent_on_from_the_queue_that_a_wake_chose_before_its_affinity_c
     }
 }
 
-/// HANDOFF. Ticks are so far apart that none of them helps.
+/// HANDOFF works without a tick. Ticks are so far apart that none of them helps.
 #[test]
 fn task_that_gives_its_cpu_to_a_pinned_one_goes_on_elsewhere() {
     let pinned = Op::spawn("pinned", [Op::Migrate(CpuMask(1)), Op::Run(500)]);
@@ -397,8 +399,8 @@ fn task_that_gives_its_cpu_to_a_pinned_one_goes_on_elsewhere() {
     passes_on_time(ticking(10_000, 2), 1, &Program::new("main", ops));
 }
 
-/// HANDOFF. Main may run on the first CPU only when it first gives way to a pinned task, and anywhere when it does
-/// so again.
+/// HANDOFF works after a change of affinity. Main may run only on the first CPU when it first yields to
+/// a pinned task, and on any CPU when it does so again.
 #[test]
 fn task_that_may_run_elsewhere_only_later_goes_on_there_when_it_gives_way() {
     let only = || Op::Migrate(CpuMask(1));

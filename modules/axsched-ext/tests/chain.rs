@@ -1,4 +1,4 @@
-//! A long chain of tasks that spawn each other: what it takes is by its length.
+//! A long chain of tasks that spawn each other takes memory in proportion to its length.
 
 #[path = "common/memory.rs"]
 mod memory;
@@ -9,7 +9,7 @@ use axsched_ext::{
 };
 use memory::{HELD, PEAK};
 
-/// A task that spawns a task that spawns a task, so many of them, main included.
+/// Returns a chain of `tasks` tasks, main included, in which each spawns the next.
 fn chain(tasks: usize) -> Program {
     let ops = |program: Option<Program>| {
         let spawn = program.map(|program| [Op::Spawn(program), Op::DropHandle(0)]);
@@ -19,7 +19,7 @@ fn chain(tasks: usize) -> Program {
     (0..tasks).fold(None, link).expect("a task at least")
 }
 
-/// The most bytes that it held at once, made, played and dropped.
+/// Returns the most bytes that a chain held at once while it was made, run and dropped.
 fn peak(tasks: usize) -> isize {
     let before = HELD.get();
     PEAK.set(before);
@@ -31,7 +31,7 @@ fn peak(tasks: usize) -> isize {
         ..Config::default()
     };
     let report = run(&config, &main, |_| RrScheduler::<_, 5>::new(), RrTask::new).unwrap();
-    // And gc.
+    // The report also has `gc`.
     assert_eq!(report.tasks.len(), tasks + 1);
     assert!(report.tasks.iter().all(|task| task.run_time > 0));
     drop((main, report));

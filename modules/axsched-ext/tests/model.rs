@@ -666,9 +666,9 @@ fn suite_finds_queues_that_are_not_independent() {
 // SJF beside other policies
 // ---------------------------------------------------------------------------
 
-/// Returns two average turnarounds in ticks. The first is of a long task with bursts of 20 ticks and four
-/// that yield all the time, as in `realtime`. The second is of a long task with bursts of two ticks
-/// beside two with bursts of two fifths of a tick, as in `occupy`.
+/// Returns two average turnarounds in ticks. The first set of tasks is a long one with bursts of 20
+/// ticks and four that yield all the time, as in `realtime`. The second is a long one with bursts of
+/// two ticks beside two with bursts of two fifths of a tick, as in `occupy`.
 fn turnarounds<S: ModelScheduler>(
     made: impl Fn(usize) -> S,
     wrap: impl Fn(ModelTask) -> S::Task,

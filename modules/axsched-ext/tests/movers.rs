@@ -32,10 +32,12 @@ trait Fair {
 
     fn task(id: usize) -> Arc<Self::Task>;
 
-    /// The longest wait of each of n tasks on a queue, in ticks: if all queues have the same load, and, whatever
-    /// their loads, of a hog and of a mover.
-    fn waits_evenly(n: u64) -> u64;
+    /// Returns the longest wait of each of n tasks on a queue, in ticks, if all queues have the same
+    /// load.
+    fn even_wait(n: u64) -> u64;
+    /// Returns the longest wait of a hog among n tasks on a queue, in ticks, for any loads.
     fn hog_waits(n: u64) -> u64;
+    /// Returns the longest wait of a mover among n tasks on a queue, in ticks, for any loads.
     fn mover_waits(n: u64) -> u64;
 
     /// A task gets the share that it is owed, up to this factor.
@@ -55,7 +57,7 @@ impl<Q: BaseScheduler<SchedItem = Arc<CfsTask<usize>>> + Default> Fair for Cfs<Q
     fn task(id: usize) -> Arc<Self::Task> {
         Arc::new(CfsTask::new(id))
     }
-    fn waits_evenly(n: u64) -> u64 {
+    fn even_wait(n: u64) -> u64 {
         (2 * GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS + 1) * (n - 1)
     }
     fn hog_waits(n: u64) -> u64 {
@@ -84,7 +86,7 @@ impl<Q: BaseScheduler<SchedItem = Arc<EevdfTask<usize>>> + Default> Fair for Eev
     fn task(id: usize) -> Arc<Self::Task> {
         Arc::new(EevdfTask::new(id))
     }
-    fn waits_evenly(n: u64) -> u64 {
+    fn even_wait(n: u64) -> u64 {
         WAIT_TICKS * n
     }
     fn hog_waits(n: u64) -> u64 {
@@ -472,7 +474,7 @@ fn even<P: Fair>(
             "{task_of} has {share:.4}, owed {least:.4} to {most:.4}"
         );
         let waited = task.longest_wait / TICK;
-        let bound = P::waits_evenly(n);
+        let bound = P::even_wait(n);
         assert!(
             waited <= bound,
             "{task_of} waits for {waited} of {bound} ticks"

@@ -58,7 +58,7 @@ struct Load {
     /// Main holds the handle of a task that has ended, so that `gc` spins.
     gc_spins: bool,
     outsiders: Vec<Outsider>,
-    /// So many of the outsiders, the first ones, may run on CPU 0 only.
+    /// The number of outsiders, from the first on, that may run on CPU 0 only.
     pinned: usize,
 }
 

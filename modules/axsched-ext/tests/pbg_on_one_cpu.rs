@@ -1,5 +1,5 @@
-//! PBG on one CPU in the model of `axtask`: while it is idle, measures and follows a plan, it keeps the
-//! rules of the suite, runs any program, and is as fast as its rules promise.
+//! PBG on one CPU in the model of `axtask`. Idle, measuring and replaying, it keeps the rules of the
+//! suite, runs any program, and is as fast as its rules promise.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Checks what `docs/new-policy.md` says about the tree: the places that it names know every policy,
-//! no other has a list of policies, and its example policy is the one that is tested.
+//! Checks the statements of `docs/new-policy.md` about the tree. The places that it names have every
+//! policy, no other place has a list of policies, and its example policy is the one that is tested.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ const PAGE: &str = "docs/new-policy.md";
 /// The example policy of the page, and its tests.
 const EXAMPLE: [&str; 2] = ["examples/pace/src/lib.rs", "examples/pace/src/tests.rs"];
 
-/// Files that name some policies for what they are, of which a new one need be none.
+/// Files that name some policies without being a list of all, with the reason.
 const NO_LISTS: [(&str, &str); 7] = [
     (
         "tools/schedlab/src/simulate/cells.rs",
@@ -34,8 +34,8 @@ const NO_LISTS: [(&str, &str); 7] = [
     ("tests/system/wrong-calls.txt", "calls of make to refuse"),
 ];
 
-/// Words that have the name of a policy in them and do not mean it: PBG without preemption, as a
-/// feature and in result lines, and what `axsched` asks any policy for.
+/// Words that contain the name of a policy and do not mean it. Two are PBG without preemption, as a
+/// feature and in result lines. The last is a function that `axsched` has under every policy.
 const OTHER_WORDS: [(&str, &str); 3] = [("pbg_coop", "pbg"), ("pbg-coop", "pbg"), ("coop_of", "")];
 
 macro_rules! names {

@@ -44,7 +44,7 @@ macro_rules! policies {
 
                 #[test]
                 fn conforms() {
-                    crate::conforms(&promises(), crate::preempts(TURNS), made, $task::new);
+                    crate::conforms(&promises(), crate::has_preemptions(TURNS), made, $task::new);
                 }
 
                 subject!(InLayer, stringify!($module), $task<Inner>, Scheduler<Inner>);
@@ -75,7 +75,7 @@ macro_rules! policies {
 
                 #[test]
                 fn a_task_that_is_removed_is_gone_and_no_other() {
-                    crate::removes(made(0), $task::new);
+                    crate::remove_tasks(made(0), $task::new);
                 }
 
                 proptest! {
@@ -93,18 +93,18 @@ macro_rules! policies {
 
 for_each_policy!(promised);
 for_each_policy!(policies);
-// In exact order they promise the same.
+// The variants in exact order promise the same.
 policies! {
     "sched_cfs" exact_cfs CfsTask cfs::ExactCfsScheduler<T, C>;
     "sched_eevdf" exact_eevdf EevdfTask eevdf::ExactEevdfScheduler<T, C>;
 }
 
-/// Returns true if there are more turns than tasks.
-fn preempts(turns: &str) -> bool {
+/// Returns true if there are more turns than tasks, so a task was preempted.
+fn has_preemptions(turns: &str) -> bool {
     turns.split(' ').count() > 3
 }
 
-/// Asserts that every rule of the suite holds, and that it has tested enough.
+/// Asserts that every rule of the suite holds, and that the suite has run enough programs.
 fn conforms<S: ModelScheduler>(
     promises: &Promises,
     preempts: bool,
@@ -203,13 +203,13 @@ fn turns<S: ModelScheduler>(
 }
 
 /// Removes ready tasks from every place that a policy has for them.
-fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::Task) {
+fn remove_tasks<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::Task) {
     VirtualClock::set(0);
     let tasks = [1, 2, 3].map(|id| Arc::new(wrap(ModelTask::new(id, "t"))));
     tasks
         .iter()
         .for_each(|task| scheduler.add_task(task.clone()));
-    let removes = |scheduler: &mut S, task: &Arc<S::Task>| {
+    let remove = |scheduler: &mut S, task: &Arc<S::Task>| {
         let removed = scheduler.remove_task(task);
         assert!(removed.iter().all(|removed| Arc::ptr_eq(removed, task)));
         removed.is_some()
@@ -222,10 +222,10 @@ fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::T
     else {
         panic!("it picked another task than the three");
     };
-    assert!(!removes(&mut scheduler, &running), "it runs");
-    assert!(removes(&mut scheduler, first), "it is ready");
-    assert!(!removes(&mut scheduler, first), "it is gone");
-    assert!(removes(&mut scheduler, second), "the last one");
+    assert!(!remove(&mut scheduler, &running), "it runs");
+    assert!(remove(&mut scheduler, first), "it is ready");
+    assert!(!remove(&mut scheduler, first), "it is gone");
+    assert!(remove(&mut scheduler, second), "the last one");
     let goes_on = |scheduler: &mut S, preempt| {
         scheduler.put_prev_task(running.clone(), preempt);
         let next = scheduler.pick_next_task();
@@ -240,7 +240,7 @@ fn removes<S: ModelScheduler>(mut scheduler: S, wrap: impl Fn(ModelTask) -> S::T
     }
     goes_on(&mut scheduler, false);
     scheduler.put_prev_task(running.clone(), false);
-    assert!(removes(&mut scheduler, &running), "it has yielded");
+    assert!(remove(&mut scheduler, &running), "it has yielded");
     assert!(scheduler.pick_next_task().is_none(), "no task is left");
     scheduler.put_prev_task(first.clone(), false);
     let back = scheduler.pick_next_task();

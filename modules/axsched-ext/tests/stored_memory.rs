@@ -119,7 +119,7 @@ fn every_allocation_may_fail() {
 
 #[test]
 fn any_number_of_runs_merges_in_the_memory_of_a_few() {
-    // Of other lengths and with other phases, so that they differ in every way that counts.
+    // The runs have different lengths and phases, so that they differ in every way that matters.
     let runs: Vec<_> = (0..8)
         .map(|n| {
             let mut run = profile(64 - n, 16);

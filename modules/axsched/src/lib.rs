@@ -1,19 +1,18 @@
 //! The selected policy under every name that `axtask` may ask for.
 //!
-//! `[patch.crates-io]` puts this package where the registry's `axsched` 0.3
-//! would be; an unmodified `axtask` then runs on it. No policy is here:
-//! they live in [`axsched_ext`], and which name `axtask` asks for
-//! (`FifoTask` without a `sched-*` feature, `RRTask` with `sched-rr`, `CFSTask`
-//! with `sched-cfs`) has no bearing on which policy it gets.
+//! `[patch.crates-io]` puts this package in place of the registry's `axsched` 0.3, and an
+//! unmodified `axtask` runs on it. The policies live in [`axsched_ext`]. `axtask` uses
+//! `FifoTask` without a `sched-*` feature, `RRTask` with `sched-rr`, and `CFSTask` with
+//! `sched-cfs`. The name does not affect which policy it gets.
 //!
 //! | feature | policy |
 //! |---|---|
 //! | none | first in, first out |
 //! | `sched_*` | the one of that name in [`axsched_ext::for_each_policy!`]; all but `sched_fifo` need `axtask/preempt`, `sched_pbg` unless every task yields or blocks |
-//! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 as it is; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
-//! | `observed` | the same policy within a layer that tells an observer of each task that becomes ready |
-//! | `balanced` | the same policy within the layer that keeps several CPUs busy, or PBG with one plan for all of them ([`axsched_ext::balance`]), once it is connected |
-//! | `recorded` | the same policy, but PBG, within a layer that records what tasks do ([`axsched_ext::recorded`]); on several CPUs [`connect`](axsched_ext::recorded::Recording::connect) it |
+//! | `stock_fifo`, `stock_rr`, `stock_cfs` | the registry's `axsched` 0.3.1 unchanged; the latter two need `axtask/sched-rr`, `axtask/sched-cfs` |
+//! | `observed` | any policy in a layer that calls an observer for each task that becomes ready |
+//! | `balanced` | any policy in the layer that keeps several CPUs busy, or PBG with one plan for all of them ([`axsched_ext::balance`]), once they are connected |
+//! | `recorded` | any policy but PBG in a layer that records the tasks ([`axsched_ext::recorded`]); on several CPUs [`connect`](axsched_ext::recorded::Recording::connect) it |
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
-//! The same policies, with an observer that is called for each task that becomes ready.
+//! A layer around any policy that calls an observer for each task that becomes ready.
 //!
-//! `axtask` tells its hooks who enters and leaves a CPU, and nobody when a task is woken, nor
-//! whether one yields or is preempted. Whatever makes a task ready goes through the scheduler,
-//! though: here a layer around it, of any policy, tells an observer first and hands on the call
-//! as it is. Where CPUs share the work (`balanced`), that layer is within this one: a task that one CPU hands
-//! over to another was ready and still is, so nobody is told.
+//! `axtask` has hooks for a task that enters or leaves a CPU. It has none for wakes, and none that
+//! tell a yield from a preemption. But all tasks that become ready go through the scheduler. So a
+//! layer around the scheduler calls the observer first and then passes the call on unchanged. If
+//! CPUs share the work (`balanced`), that layer is within this one. A task that one CPU hands over
+//! to another is ready before and after, so the observer is not called.
 
 use core::{any::Any, ops::Deref};
 
@@ -13,39 +13,39 @@ use spin::Once;
 use crate::inner;
 pub use crate::inner::{BaseScheduler, CFSTask, FifoTask, NAME, RRTask, coop_of};
 
-/// How a task becomes ready.
+/// The call by which a task becomes ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// It was spawned, or has migrated.
+    /// The task was spawned, or has migrated.
     Added,
-    /// It was woken, or yields if it is the current task.
+    /// The task was woken. If it is the current task, it yields.
     PutBack,
-    /// It was woken to run at once, or is preempted if it is the current task.
+    /// The task was woken to run at once. If it is the current task, it is preempted.
     PutBackPreempted,
 }
 
-/// Who is told: the task, as what `axtask` has the scheduler keep, and how it becomes ready.
-/// Called with interrupts off and the run queue locked.
+/// A function that is called with each task that becomes ready, which is `axtask`'s inner task. It
+/// runs with interrupts off and the run queue locked.
 pub type Observer = fn(task: &dyn Any, how: Ready);
 
 static OBSERVER: Once<Observer> = Once::new();
 
-/// From now on tells `observer`. The first call counts, for all CPUs.
+/// Sets the observer of all CPUs. Only the first call has an effect.
 pub fn observe(observer: Observer) {
     OBSERVER.call_once(|| observer);
 }
 
-/// A scheduler that is observed.
+/// A scheduler with an observer.
 #[derive(Default)]
 pub struct Observed<S>(S);
 
 impl<S: Default> Observed<S> {
-    /// A scheduler without tasks.
+    /// Creates a scheduler without tasks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     pub fn scheduler_name() -> &'static str {
         NAME
     }
@@ -102,9 +102,9 @@ where
     }
 }
 
-/// See the alias table of the policy.
+/// The observed scheduler that `axtask` uses without a `sched-*` feature, or with `sched-fifo`.
 pub type FifoScheduler<T> = Observed<inner::FifoScheduler<T>>;
-/// See [`FifoScheduler`].
+/// The observed scheduler that `axtask` uses with `sched-rr`.
 pub type RRScheduler<T, const S: usize> = Observed<inner::RRScheduler<T, S>>;
-/// See [`FifoScheduler`].
+/// The observed scheduler that `axtask` uses with `sched-cfs`.
 pub type CFScheduler<T> = Observed<inner::CFScheduler<T>>;

@@ -1,4 +1,4 @@
-//! The same policies within the layer of [`axsched_ext::recorded`].
+//! The alias table for the policies in the layer of [`axsched_ext::recorded`].
 
 use core::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use axsched_ext::recorded::{Recorded, RecordedTask, Subject, WithSlot};
 pub use crate::names::NAME;
 use crate::names::{self, BaseScheduler as AnyScheduler};
 
-/// A scheduler with the trait of `axsched-ext`, whosever trait it has itself.
+/// A scheduler with the trait of `axsched-ext`, around one with that trait or the registry's.
 pub struct Ours<S>(S);
 
 impl<S: AnyScheduler> BaseScheduler for Ours<S> {
@@ -48,12 +48,12 @@ impl<S: AnyScheduler> BaseScheduler for Ours<S> {
     }
 }
 
-/// What `sched_coop` knows of a task; `None` under every other policy.
+/// Returns the state that `sched_coop` keeps of a task, or `None` under every other policy.
 pub fn coop_of<S: Subject>(task: &RecordedTask<S>) -> Option<&CoopState> {
     task.coop()
 }
 
-/// What `axtask` asks for under one of its three pairs of names.
+/// Defines the recorded task and scheduler for one of the three pairs of names that `axtask` uses.
 macro_rules! subject {
     ($subject:ident $(<const $slice:ident>)?, $task:ident, $scheduler:ident) => {
         #[doc = concat!("The policy as `", stringify!($scheduler), "`.")]

@@ -43,7 +43,7 @@ pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
 
 /// The size of the largest profile in bytes, about 6.4 MiB. It has 4,096 tasks with 16 phases
 /// each, and every number at its largest. A profile of 48 tasks with 4 phases each has about
-/// 3 KiB.
+/// 4 KiB.
 pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
 
 /// The lowest bit of the timing in the byte of the architecture.

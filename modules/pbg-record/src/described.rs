@@ -59,7 +59,8 @@ pub fn header(policy: PolicyName, unrecorded: u64, start: Start) -> Header {
     }
 }
 
-/// Returns a copy of the profile. If it is a measurement, `about` goes into its header.
+/// Returns a copy of the profile. If its frequency is unknown, as in a measurement, `about` goes into
+/// its header.
 pub fn described(profile: &StoredProfile, about: &About) -> Result<StoredProfile, Error> {
     let mut copy = StoredProfile {
         header: profile.header,

@@ -1,5 +1,5 @@
-//! Any bytes as a profile, as the contents of one, and as a console text: nothing
-//! panics, and what decodes is in its one form, holds together and has a plan.
+//! Decodes any bytes as a profile, as the contents of one, and as a console text. No call panics.
+//! Bytes that decode are in the one form of a profile, and the profile is valid and has a plan.
 #![no_main]
 
 use axsched_ext::pbg::Plan;
@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     decoded(data);
-    // Behind the magic and version of a profile and under a checksum that is
-    // right, since no fuzzer finds these by itself.
+    // Put the bytes behind magic and version, and add the right checksum, because no fuzzer finds
+    // these by itself.
     if data.len() >= 23 {
         let mut bytes = b"\x89PBG\r\n\x1a\n".to_vec();
         bytes.extend(VERSION.to_le_bytes());

@@ -8,14 +8,15 @@ use std::cell::Cell;
 use std::fmt::Debug;
 
 thread_local! {
-    /// Allocations that this thread may still make.
+    /// The number of allocations that this thread may still make.
     static GRANTED: Cell<u32> = const { Cell::new(u32::MAX) };
-    /// Bytes that it holds, and the most that it ever held.
+    /// The number of bytes that this thread holds.
     pub static HELD: Cell<isize> = const { Cell::new(0) };
+    /// The most bytes that this thread ever held.
     pub static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts, and has nothing left after so many allocations.
+/// The system's allocator, which counts bytes and refuses after [`GRANTED`] allocations.
 struct Counting;
 
 // SAFETY: every call is handed on to `System` as it came, or refused.
@@ -41,8 +42,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Makes the call with 0, 1, 2 … allocations until it succeeds. One that is refused answers
-/// `no_memory` and changes nothing of the `state`.
+/// Makes the call with 0, 1, 2 … allocations until it succeeds. Asserts that a refused call returns
+/// `no_memory` and leaves the `state` unchanged.
 pub fn refused_until_granted<R, E: PartialEq + Debug, S: PartialEq + Debug>(
     no_memory: E,
     state: impl Fn() -> S,
