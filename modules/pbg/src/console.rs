@@ -1,5 +1,5 @@
-//! The output of a profile for a program that stores nothing itself: lines on the console, from
-//! which `make run`, or any log of the console, takes it.
+//! The output of a profile on the console, for a program that stores nothing itself. `make run`, or
+//! any log of the console, keeps it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,7 +12,7 @@ use pbg_record::error::Error;
 /// The reason why a profile has no bytes. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The call was not possible now.
+    /// The call returned an error.
     Call(Error),
     /// The profile cannot be encoded with the metadata of the caller.
     Encode(EncodeError),
@@ -68,7 +68,7 @@ pub fn print_profile(
     profile: Option<StoredProfile>,
     print: impl FnMut(&str),
 ) -> Result<(), StoreError> {
-    // The console takes everything.
+    // Writing to the console cannot fail.
     let _ = write_frame(&bytes(profile)?, &mut Console(print));
     Ok(())
 }

@@ -4,16 +4,16 @@
 //! *mode byte*, which the scheduler reads in each of its calls anyway, to choose its path. The call
 //! does all that allocates.
 //!
-//! MODE: the mode byte is the one place that says what PBG is doing. While a command waits, it says
-//! that, and the command says what PBG is about to do. Both change under the lock only.
+//! MODE: only the mode byte holds the phase that PBG is in. While a command waits, the byte says so,
+//! and the command holds the phase that comes next. Both change only under the lock.
 //!
 //! Neither side ever waits for the lock. A call that finds it taken returns [`Error::Contended`]. A
-//! scheduler call (which may be an interrupt on top of the call that holds it) looks again the next
-//! time. The command is taken when the task that gave it has released the lock and has the CPU,
-//! which makes it the root.
+//! scheduler call may be an interrupt on top of the call that holds the lock, so it looks again the
+//! next time. The command is taken when the task that gave it has released the lock and has the CPU.
+//! That task becomes the root.
 //!
-//! GIVER: on several CPUs another one may have the lock at that moment, and the tasks that the
-//! giver then spawns would be outside. So while a command waits, long calls of other tasks return
+//! GIVER: on several CPUs a call of another CPU may hold the lock at that moment. Then the tasks that
+//! the giver spawns would be outside. So while a command waits, long calls of other tasks return
 //! [`Error::Contended`], and the giver's CPU tries [`TRIES`] times.
 
 use alloc::vec::Vec;
@@ -70,11 +70,11 @@ impl BasePolicy {
 /// The reason why a stored profile is not used. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// The call was not possible now.
+    /// The call returned an error.
     Call(Error),
-    /// It cannot be read.
+    /// The bytes are no valid profile.
     Decode(pbg_profile::DecodeError),
-    /// It does not belong to this program or machine.
+    /// The profile does not fit this program or machine.
     Mismatch(Mismatch),
 }
 
@@ -129,7 +129,7 @@ impl ModeByte {
     pub const COMMAND: Self = Self(3);
 }
 
-/// GIVER: more tries than a short call takes instructions.
+/// GIVER: the number of tries for the lock. It is more than a short call takes instructions.
 const TRIES: u32 = 1_000;
 
 struct Inner {
@@ -146,8 +146,8 @@ struct Connected {
     current: fn() -> *const (),
 }
 
-/// One PBG: its calls, and what its schedulers learn of them. There is one for the
-/// system, [`CONTROL`](super::CONTROL); tests make their own.
+/// The calls of PBG, and the state through which its schedulers learn of them. The system has one,
+/// [`CONTROL`](super::CONTROL), and tests make their own.
 pub struct Control {
     /// The mode byte, a [`ModeByte`] (MODE).
     mode: AtomicU8,
@@ -157,7 +157,7 @@ pub struct Control {
     queues: AtomicU32,
     /// The machine of several CPUs, once connected.
     connected: Once<Connected>,
-    /// The task that gave the command that waits, on several CPUs: an address, to be compared only.
+    /// On several CPUs, the address of the task that gave the waiting command. It is only compared.
     giver: AtomicPtr<()>,
     fifo: AtomicBool,
     /// The label of the next spawn. It has no lock, since `spawned` may interrupt a call.
@@ -188,8 +188,8 @@ impl Control {
     }
 
     /// Connects `cpus` CPUs, which follow one plan from now on. `current` returns the running task
-    /// of the calling CPU, at the address where its `Arc` keeps the scheduler's task. The first
-    /// call counts.
+    /// of the calling CPU, at the address where its `Arc` keeps the scheduler's task. Only the first
+    /// call has an effect.
     pub(super) fn connect(&self, cpus: usize, current: fn() -> *const ()) {
         self.connected.call_once(|| Connected { cpus, current });
     }
@@ -202,7 +202,7 @@ impl Control {
         inner.command = None;
     }
 
-    /// Takes the lock for a call that may take long: not while the command of another task waits
+    /// Takes the lock for a call that may take long. Fails while the command of another task waits
     /// (GIVER).
     fn enter(&self) -> Result<SpinMutexGuard<'_, Inner>, Error> {
         let inner = self.enter_for_short()?;
@@ -228,7 +228,8 @@ impl Control {
         connected.map_or(ptr::null(), |connected| (connected.current)())
     }
 
-    /// On several CPUs PBG has to be connected: see `axsched_ext::syscall`.
+    /// Returns an error if several CPUs schedule and PBG is not connected to them; see
+    /// `axsched_ext::syscall`.
     fn one_queue(&self) -> Result<(), Error> {
         if self.queues.load(Relaxed) > 1 && self.connected.get().is_none() {
             Err(Error::NotSupported)
@@ -237,7 +238,7 @@ impl Control {
         }
     }
 
-    /// Returns what PBG does, or is about to do (MODE).
+    /// Returns the phase of the waiting command, or else the phase that PBG is in (MODE).
     fn mode_under(&self, inner: &Inner) -> Mode {
         let waiting = inner.command.as_ref().map(Command::mode);
         match waiting.unwrap_or_else(|| self.mode()) {
@@ -325,8 +326,8 @@ impl Control {
         Ok(len)
     }
 
-    /// Loads a stored profile in place of a measurement: `start_pbg` plans it. Returns the number
-    /// of its tasks.
+    /// Loads a stored profile in place of a measurement, for the plan of `start_pbg`. Returns the
+    /// number of its tasks.
     ///
     /// # Errors
     /// Returns a [`LoadError`] if the bytes or the mode do not allow it. Nothing has changed then.
@@ -390,7 +391,7 @@ impl Control {
     /// tasks cannot be in time ([`Plan::late`]).
     ///
     /// # Errors
-    /// [`Error::Contended`], [`Error::NoMemory`].
+    /// Returns [`Error::Contended`] if another call is under way, or [`Error::NoMemory`].
     pub fn plan(&self) -> Result<Option<Plan>, Error> {
         let inner = self.enter()?;
         inner.profile.as_ref().map(Plan::of).transpose()
@@ -400,7 +401,7 @@ impl Control {
     /// ended, with `about` in its header, or the loaded one.
     ///
     /// # Errors
-    /// [`Error::Contended`], [`Error::NoMemory`].
+    /// Returns [`Error::Contended`] if another call is under way, or [`Error::NoMemory`].
     pub fn profile(&self, about: &About) -> Result<Option<StoredProfile>, Error> {
         let inner = self.enter()?;
         let Some(profile) = &inner.profile else {

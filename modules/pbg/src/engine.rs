@@ -163,8 +163,8 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     pub fn catch_up<const S: bool>(&mut self, cpu: &mut Cpu, grant: &Grant<T, S>) {
         let is_old = core::mem::replace(&mut cpu.epoch, self.epoch) != self.epoch;
         if is_old {
-            // A command was taken since. The running task is older than that, and is looked at when
-            // it returns.
+            // A command was taken since the last call. The running task is older than the command, and
+            // its role is found when it comes back.
             grant.forget();
         }
         match &mut self.work {
@@ -299,8 +299,8 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         Some(next)
     }
 
-    /// Picks while a command waits or a plan is followed. Not inlined, and all in one, so that the
-    /// other picks are short.
+    /// Picks while a command waits or a plan is followed. This is one function that is not inlined, so
+    /// that the other picks are short.
     #[inline(never)]
     fn pick_otherwise<const S: bool>(
         &mut self,
@@ -386,15 +386,15 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         running.filter(|&running| place < running)
     }
 
-    /// Takes the command that a call has left. The running task is still the caller then, which
-    /// tells which task is the root.
+    /// Takes the command that a call has left. The caller is still the running task then, so it is the
+    /// root.
     ///
-    /// Only an add and a pick look: before one of them nothing depends on the command.
+    /// Only an add and a pick look for a command, because nothing depends on it before one of them.
     #[cold]
     fn take_command<const S: bool>(&mut self, cpu: &mut Cpu, grant: &Grant<T, S>, by: impl Caller) {
         let control = M::control();
-        // A call holds the lock at this moment, and the mode stays, to look again. Or another queue
-        // has the command.
+        // A call may hold the lock at this moment. Then the mode stays, and the next add or pick looks
+        // again. Or another queue has taken the command.
         let Some((command, giver)) = control.take_command() else {
             return;
         };
@@ -407,13 +407,13 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         self.root = match self.root {
             _ if !caller.is_null() => Root::At(caller),
             Root::Nobody => Root::Main,
-            // Still `main`, or a task that was forgotten when the last command was taken.
+            // It is `main`, or a task that was forgotten when the last command was taken.
             last => last,
         };
         assert!(!self.replays(), "a control replays once");
         self.work = Work::Base;
         if let Command::Measure(recorder) = command {
-            // Here and not in the call: until now this queue may have written to the record of the
+            // The call could not do this: until now this queue may have written to the record of the
             // measurement before.
             recorder.clear();
             running::<M>(by).set(recorder.root());
@@ -428,8 +428,9 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             grant.set_budget(cpu.here.granted());
             self.work = Work::Replay(Replay::new(prepared, ready, &control.counters));
         }
-        // The caller may be known by its role in an earlier epoch: it is looked at when it returns.
-        // Not if no command was taken: then the root is still to be found by the running task.
+        // The caller may still have its role of an earlier epoch, so it must not go on by its grant,
+        // and its role is found anew when it comes back. The early return above does not forget the
+        // running task, because a later command finds the root by it.
         grant.forget();
     }
 
@@ -462,7 +463,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         role
     }
 
-    /// Returns the role of a task that comes back or is woken: the stored one, or found now.
+    /// Returns the role of a task that comes back or is woken. The role is stored, or is found now.
     #[inline]
     fn known(&self, task: &PbgTask<T>) -> Role {
         if task.policy_state().epoch.load(Relaxed) == self.epoch {
@@ -472,12 +473,12 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         }
     }
 
-    /// Calls `verb` on the replay, if there is one. Before that the replay settles the budget, and
-    /// takes back a task that is kept for a pick which has not come yet (of another CPU). After it,
-    /// the budget is what the replay grants.
+    /// Calls `verb` on the replay, if there is one. Before that the replay settles the budget. It also
+    /// takes back a task that is kept for a pick of another CPU that has not come yet. After the call
+    /// the budget is the new grant of the replay.
     ///
-    /// The yield of a kept task is one of those that are settled. So the task gives way as if it
-    /// were preempted: as a yielder it would be counted twice.
+    /// The yield of a kept task is one of the settled yields. So the task is requeued as if it were
+    /// preempted, because as a yield it would be counted twice.
     #[inline]
     fn replay<const S: bool>(
         &mut self,

@@ -184,8 +184,8 @@ impl<T> Replay<T> {
         }
     }
 
-    /// Requeues the running task. It goes on from where it was: before the tasks that have as much
-    /// before them and did not run yet.
+    /// Requeues the running task. It keeps its place, before the tasks with the same remaining time
+    /// that have not run yet.
     pub fn gave_way(&mut self, here: &mut OnCpu, task: Handle<T>, why: EnqueueReason, now: Counts) {
         self.charge(here, now);
         here.granted = 0;
@@ -282,8 +282,8 @@ impl<T> Replay<T> {
                 .is_some_and(|rank| !self.table.entries[rank].is_demoted())
     }
 
-    /// Returns true if a task of the fallback queue may use the rest of a turn (rule 7). The others
-    /// spin until the program has done something, and the program makes more progress without that.
+    /// Returns true if a task of the fallback queue may use the rest of a turn (rule 7). The other
+    /// tasks only spin until the program has made progress, for which it needs the CPU itself.
     fn has_claim(&self, task: &PbgTask<T>) -> bool {
         let role = task.policy_state().role();
         let spins = role
@@ -343,8 +343,8 @@ impl<T> Replay<T> {
         self.stand(rank, at, task, first);
     }
 
-    /// Puts the task of rank `rank` at the rank `at`: `first` of the tasks that have as much before
-    /// them, or last.
+    /// Inserts the task of rank `rank` at the rank `at`. Among tasks with the same remaining time it
+    /// becomes the first if `first` is true, and otherwise the last.
     fn stand(&mut self, rank: usize, at: usize, task: Handle<T>, first: bool) {
         let entries = &mut self.table.entries;
         entries[rank].stands_at = at as u32;

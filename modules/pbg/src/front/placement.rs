@@ -318,7 +318,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         let known = &mut self.placement.cpus[here.cpu];
         known.asked = false;
         let asked_for = core::mem::replace(&mut known.asked_for, ptr::null());
-        // SAFETY: in a queue of the engine, or it would be null.
+        // SAFETY: by PLACED it is null or a task in a queue of the engine.
         if let Some(task) = unsafe { asked_for.as_ref() } {
             self.placement.hold(task, Reservation::NONE);
             self.dispatch_to_cpu(here, asked_for);

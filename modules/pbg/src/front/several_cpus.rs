@@ -185,7 +185,7 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> System<T, C, M, S> {
         let epoch = locked.engine.epoch();
         if epoch != self.epoch.load(Relaxed) {
             self.epoch.store(epoch, Relaxed);
-            // The tasks that other CPUs run are older than that.
+            // The running tasks of the other CPUs are older than the command.
             let others = M::control().running.iter().enumerate();
             others
                 .filter(|&(other, _)| other != cpu)
@@ -198,8 +198,8 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> System<T, C, M, S> {
         result
     }
 
-    /// Sends IPIs, without the lock: an IPI may take this CPU from the machine, if several share
-    /// one of a host, and all others would spin for the lock.
+    /// Sends IPIs without the lock. If several CPUs share one of a host, sending an IPI may suspend
+    /// this CPU, and all others would spin for the lock.
     #[inline(never)]
     fn interrupt(mut cpus: u64) {
         let machine = Self::machine();
@@ -233,12 +233,11 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Member<T, C, M, S> {
         }
     }
 
-    /// Returns true if this task, which is put back, goes on without a plan, as no other task is
-    /// ready that this CPU may run. It then has a new slice, and is dispatched once more in a
-    /// measurement.
+    /// Returns true if this task, which is put back, goes on without a plan because this CPU may run
+    /// no other ready task. It then has a new slice, and counts one more dispatch in a measurement.
     ///
-    /// A task may be held on another CPU, as it is whenever there are more tasks than CPUs. That is
-    /// no reason for every yield to take the lock.
+    /// Tasks that are held on other CPUs do not count. Such tasks exist whenever there are more tasks
+    /// than CPUs, and if they counted, every yield would take the lock.
     fn is_alone(&self, prev: &Handle<T>) -> bool {
         let (grant, system) = (self.grant, self.system);
         let is_alone = grant.budget() < 0
@@ -300,8 +299,8 @@ where
     M: 'static,
     S: 'static,
 {
-    /// The words of the CPU whose queue this is, once that has joined: all that a yield reads which
-    /// goes on by the plan.
+    /// The words of the CPU that owns this queue, once it has joined. A yield that goes on by the plan
+    /// reads no other state.
     here: &'static CpuGrant<T>,
     /// The scheduler before it joins.
     single: PbgScheduler<T, C, M>,
@@ -338,15 +337,15 @@ where
     M: ControlSource + 'static,
     S: SmpStateSource + 'static,
 {
-    /// Connects the schedulers of this type: from now on they follow one plan on this machine.
-    /// Takes 9 KiB, for good.
+    /// Connects the schedulers of this type, which from now on follow one plan on this machine. Takes
+    /// 9 KiB that are never freed.
     ///
     /// # Safety
-    /// Those of [`SmpState::connect`](sched_smp::SmpState::connect). All schedulers that use this
-    /// control and this shared state are of this type.
+    /// The conditions of [`SmpState::connect`](sched_smp::SmpState::connect) must hold. All schedulers
+    /// that use this control and this shared state must have this type.
     ///
     /// # Panics
-    /// At the next pick or tick of a scheduler that follows a plan by itself.
+    /// The next pick or tick of a scheduler that follows a plan by itself panics.
     pub unsafe fn connect(machine: Machine) {
         let system = Box::new(System::<T, C, M, S>::new());
         M::control().connect(machine.cpus, machine.current);
@@ -358,7 +357,7 @@ where
     /// Frees the shared state.
     ///
     /// # Safety
-    /// No scheduler of this type is used any more.
+    /// No scheduler of this type may be used any more.
     #[cfg(feature = "model")]
     pub(crate) unsafe fn retire() {
         if let Some((_, system)) = Self::connected() {
@@ -372,7 +371,7 @@ where
     #[inline]
     fn connected() -> Option<Connected<T, C, M, S>> {
         let machine = S::smp_state().machine()?;
-        // SAFETY: null, or from `connect` of this type, by its promise, and for good.
+        // SAFETY: the pointer is null, or `connect` of this type has stored it, and it stays valid.
         let system = unsafe {
             S::smp_state()
                 .common()
@@ -382,8 +381,8 @@ where
         Some((machine, system))
     }
 
-    /// Returns the membership of this CPU, which joins if it can and has not. Called by the CPU whose
-    /// queue this is.
+    /// Returns the membership of this CPU, which joins if it can and has not. Only the CPU that owns
+    /// the queue calls this.
     fn member_or_join(&mut self) -> Option<&Member<T, C, M, S>> {
         if self.member.is_none() && S::smp_state().machine().is_some() {
             self.join();
@@ -411,9 +410,10 @@ where
         });
     }
 
-    /// Handles a put of a task that does not go on by the plan. Out of line, as is the pick, so
-    /// that `axtask` inlines the rest of each yield. Its callees are out of line, too, so that it
-    /// is a jump.
+    /// Handles a put of a task that does not go on by the plan.
+    ///
+    /// It is out of line, as is the pick, so that `axtask` inlines the rest of each yield. Its callees
+    /// are out of line, too, so that it is a jump.
     #[inline(never)]
     fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
         match &self.member {
@@ -422,15 +422,16 @@ where
         }
     }
 
-    /// Puts a task into the queue of a CPU that has not joined, which brings it along when it
+    /// Puts a task into the queue of a CPU that has not joined. The CPU brings the task along when it
     /// joins.
     #[inline(never)]
     fn put_to_single(&mut self, prev: Handle<T>, preempt: bool) {
         self.single.put_prev_task(prev, preempt);
     }
 
-    /// Apart from [`pick_as_member`](Self::pick_as_member): together, a pick of a CPU that has not
-    /// joined would save registers for 11 instructions that only joining needs.
+    /// Picks for a CPU that may not have joined. This is apart from
+    /// [`pick_as_member`](Self::pick_as_member), because together each pick would take 11 instructions
+    /// to save registers that only joining needs.
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Handle<T>> {
         match S::smp_state().machine() {

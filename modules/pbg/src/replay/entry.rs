@@ -179,14 +179,14 @@ impl Entry {
         now - core::mem::replace(&mut self.seen, now)
     }
 
-    /// Begins the next burst after a block, unless the whole task is one.
+    /// Begins the next burst after a block, unless the task counts as one burst.
     pub fn woken(&mut self, steps: &[Step]) {
         if self.weight != Weight::WHOLE {
             self.next_burst(steps);
         }
     }
 
-    /// Begins the next burst. The last one is repeated.
+    /// Begins the next burst. After the last one, that is repeated.
     fn next_burst(&mut self, steps: &[Step]) {
         self.done = Counts::ZERO;
         if self.repeats > 0 {
@@ -201,7 +201,7 @@ impl Entry {
         self.sure = Counts(rest).min(self.burst);
     }
 
-    /// Returns what is before it after `interval` more.
+    /// Returns the time that is before the task after `interval` more.
     #[inline]
     pub const fn remains(&self, interval: Counts) -> Counts {
         let done = self.done.saturating_add(interval);
@@ -212,7 +212,8 @@ impl Entry {
         }
     }
 
-    /// Returns the same without `sure`, whatever has been done.
+    /// Returns the time that is before the task after `interval` more, even if more than `sure` is
+    /// done.
     #[inline]
     const fn remains_beyond(&self, interval: Counts) -> Counts {
         let burst = remains_of(self.burst, self.done.saturating_add(interval));
@@ -230,8 +231,8 @@ impl Entry {
         self.overrun == SPINS
     }
 
-    /// Looks at it after `interval` more, for this many `points` (rule 8). Returns the divergence
-    /// if that demotes it.
+    /// Looks at the task after `interval` more, for this many `points` (rule 8). Returns the
+    /// divergence if that demotes the task.
     #[inline]
     pub fn look(&mut self, interval: Counts, points: u8) -> Option<Divergence> {
         let used = self.used.saturating_add(interval);
@@ -263,7 +264,7 @@ impl Entry {
         })
     }
 
-    /// Returns the yields that it may make in all (rule 8).
+    /// Returns the number of yields that the task may make in all (rule 8).
     #[inline]
     const fn may_yield(&self) -> u64 {
         self.most_yields

@@ -7,8 +7,8 @@
 //! outsiders together have at least one tick in `PLAN_TICKS` + 1. On several CPUs each CPU counts
 //! for itself.
 //!
-//! **The root.** A root that wakes goes first, once between two ticks that hit planned tasks. A
-//! turn of the fallback queue that comes due meanwhile is not used up by it.
+//! **The root.** A root that wakes goes first, once between two ticks that hit planned tasks. It does
+//! not use up a turn of the fallback queue that comes due meanwhile.
 
 /// The number of ticks that hit planned tasks between two turns of the fallback queue, while that
 /// queue has a ready task (rule 7).
@@ -31,13 +31,14 @@ pub enum Turn {
 
 /// The state of the turns of one CPU.
 pub struct Turns {
-    /// Ticks since a task outside the plan had its last turn, or since none was ready (rule 7).
+    /// The number of ticks since the last turn of the fallback queue, or since it had no ready task
+    /// (rule 7).
     plan_ticks: u32,
     /// The fallback queue's turn is due (rule 7).
     due: bool,
     /// The ticks that are left of the fallback queue's turn; 0 without a turn.
     left: u8,
-    /// The root has the CPU, as it woke and went first (rule 9).
+    /// The root has the CPU because it woke and went first (rule 9).
     root_runs: bool,
     /// The root had the CPU since the last tick.
     root_ran: bool,
