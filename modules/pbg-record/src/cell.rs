@@ -44,7 +44,7 @@ impl Default for LabelCell {
 }
 
 impl LabelCell {
-    /// A cell without a label.
+    /// Creates a cell without a label.
     pub const fn new() -> Self {
         Self {
             len: AtomicU64::new(0),
@@ -52,7 +52,7 @@ impl LabelCell {
         }
     }
 
-    /// Takes this label, or none, in place of what it had.
+    /// Replaces the label by this one, or by none.
     pub fn set(&self, label: Option<&Label>) {
         let text = label.map_or(&[][..], |label| label.as_str().as_bytes());
         let mut bytes = [0; 32];
@@ -64,7 +64,7 @@ impl LabelCell {
         self.len.store(text.len() as u64, Release);
     }
 
-    /// The label, if there is one.
+    /// Returns the label, if there is one.
     pub fn get(&self) -> Option<Label> {
         let len = self.len.load(Relaxed) as usize;
         if len == 0 {

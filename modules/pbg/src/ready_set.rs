@@ -8,9 +8,9 @@ use pbg_profile::MAX_TASKS;
 use pbg_record::error::{Error, boxed};
 use sched_core::queue::Queue;
 
-/// At one rank are the tasks that have more before them than the rank before. They are sorted by
-/// that, but only among this many: so a return to the ready set takes bounded time, and the order
-/// among those behind may be lost.
+/// The most tasks at one rank that a returning task is compared with. The tasks at a rank are sorted by
+/// the time before them, but only among this many. So a return to the ready set takes bounded time, and
+/// the order behind them may be lost.
 pub const MOST_PASSED: usize = 64;
 
 /// A set of ranks below [`MAX_TASKS`], two levels of one word each: insert,
@@ -51,7 +51,7 @@ impl RankSet {
             return None;
         }
         let i = self.summary.trailing_zeros() as usize;
-        // The mask says to the compiler what SUMMARY says to us: i is below 64.
+        // By SUMMARY i is below 64, and the mask tells the compiler.
         Some(i * 64 + self.words[i % 64].trailing_zeros() as usize)
     }
 

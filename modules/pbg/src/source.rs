@@ -1,4 +1,4 @@
-//! Where a scheduler finds its control.
+//! The source from which a scheduler gets its control.
 
 #[cfg(feature = "model")]
 use alloc::boxed::Box;
@@ -8,10 +8,10 @@ use super::control::Control;
 /// The control behind `axsched_ext::syscall`.
 pub static CONTROL: Control = Control::new();
 
-/// Where a scheduler finds its control. A type, not a reference: the system's is at
-/// a fixed address, which saves a load in every call.
+/// The source of a scheduler's control. It is a type and not a reference, because the system's control
+/// has a fixed address, which saves a load in every call.
 pub trait ControlSource {
-    /// The control that this scheduler looks at.
+    /// Returns the control of the scheduler.
     fn control() -> &'static Control;
 }
 
@@ -25,7 +25,7 @@ impl ControlSource for SystemControl {
     }
 }
 
-/// For tests: one control a thread, which can be renewed.
+/// The source of tests. Each thread has one control, which can be renewed.
 #[cfg(feature = "model")]
 pub struct PerThread;
 
@@ -36,16 +36,16 @@ std::thread_local! {
 
 #[cfg(feature = "model")]
 impl PerThread {
-    /// Creates a new control for this thread, for good. Schedulers that were used before must not
-    /// be used any more: they follow the old control's plan.
+    /// Creates a new control for this thread, which is never freed. Schedulers that were used before
+    /// must not be used any more, because they follow the old control's plan.
     pub fn renew() -> &'static Control {
         let control = Box::leak(Box::default());
         OF_THREAD.set(Some(control));
         control
     }
 
-    /// Frees the memory of this thread's control when its schedulers are gone and no call will use
-    /// it: some hundred bytes of it stay for good.
+    /// Frees the memory of this thread's control. Its schedulers must be gone, and no call may use it
+    /// any more. Some hundred bytes of it are never freed.
     pub fn retire() {
         if let Some(control) = OF_THREAD.take() {
             control.retire();

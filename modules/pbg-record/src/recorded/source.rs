@@ -1,17 +1,17 @@
-//! Where a layer finds its recording.
+//! The source from which a layer gets its recording.
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
 
 use super::recording::Recording;
 
-/// The recording behind `axsched_ext::syscall`, where there is one.
+/// The recording behind `axsched_ext::syscall`, if the build records its policy.
 pub static RECORDING: Recording = Recording::new();
 
-/// Where a layer finds its recording. A type, not a reference: the system's is at a fixed
-/// address.
+/// The source of a layer's recording. It is a type and not a reference, because the system's recording
+/// has a fixed address.
 pub trait RecordingSource {
-    /// The recording that this layer writes.
+    /// Returns the recording that the layer writes.
     fn recording() -> &'static Recording;
 }
 
@@ -25,7 +25,7 @@ impl RecordingSource for SystemRecording {
     }
 }
 
-/// For tests: one recording a thread, which can be renewed.
+/// The source of tests. Each thread has one recording, which can be renewed.
 #[cfg(feature = "std")]
 pub struct RecordingPerThread;
 
@@ -36,7 +36,7 @@ std::thread_local! {
 
 #[cfg(feature = "std")]
 impl RecordingPerThread {
-    /// A new recording for this thread, for good.
+    /// Creates a new recording for this thread, which is never freed.
     pub fn renew() -> &'static Recording {
         let recording = Box::leak(Box::default());
         OF_THREAD.set(Some(recording));

@@ -55,7 +55,7 @@ impl<T, C, M> PbgScheduler<T, C, M> {
     /// Takes a ready task out for another scheduler.
     ///
     /// # Panics
-    /// If a plan is followed here, whose tasks would be lost.
+    /// Panics if this scheduler follows a plan, whose tasks would be lost.
     pub(super) fn pop(&mut self) -> Option<Arc<PbgTask<T>>> {
         assert!(
             !self.engine.replays(),
