@@ -1,18 +1,17 @@
-//! [`BaseScheduler`]: upstream's trait, to the letter, with the contract as
-//! `axtask` really uses it.
+//! [`BaseScheduler`]: upstream's trait, to the letter, with the contract as `axtask` really uses
+//! it.
 //!
-//! The signature is that of `axsched` 0.3; the text is ours, because the
-//! upstream documentation leaves out what a policy has to know. Everything
-//! below was read from `axtask` 0.3.0-preview.3.
+//! The signature is that of `axsched` 0.3. The text is ours, because the upstream documentation
+//! leaves out much that a policy has to know. Everything below was read from `axtask`
+//! 0.3.0-preview.3.
 //!
-//! **Callers and locks.** There is one scheduler per CPU, inside
-//! that CPU's run queue. Every call is made with that run queue's spin lock
-//! held and with interrupts and preemption off, so `&mut self` is real. All
-//! calls but [`add_task`](BaseScheduler::add_task) and
-//! [`put_prev_task`](BaseScheduler::put_prev_task) come from the CPU that owns
-//! the queue; those two may come from any CPU.
+//! **Callers and locks.** There is one scheduler per CPU, inside that CPU's run queue. Every call
+//! is made with that run queue's spin lock held and with interrupts and preemption off, so `&mut
+//! self` is exclusive. All calls but [`add_task`](BaseScheduler::add_task) and
+//! [`put_prev_task`](BaseScheduler::put_prev_task) come from the CPU that owns the queue. Those two
+//! may come from any CPU.
 //!
-//! **What a call means** is not always what its name says:
+//! **Meaning of a call.** It is not always what its name says:
 //!
 //! | what happened | what the scheduler sees |
 //! |---|---|
@@ -25,43 +24,43 @@
 //! | nothing ready | `pick_next_task` returns `None`, the idle task runs |
 //! | timer tick | `task_tick(current)`, never for the idle task |
 //!
-//! [`event`](crate::event) turns this into typed events, for every policy
-//! but PBG, which only asks there for the running task. `main` and migration helpers become current without ever being
-//! picked. The first `add_task` on every queue is the `gc` task. In this version
-//! of `axtask` every waker passes `resched` as false.
+//! [`event`](crate::event) turns this into typed events for every policy but PBG, which uses it
+//! only to know the running task. `main` and migration helpers become current without ever being
+//! picked. The first `add_task` on every queue is the `gc` task. In this version of `axtask` every
+//! waker passes `resched` as false.
 
 /// A scheduler that `axtask` can drive.
 ///
 /// Only ready tasks are inside it: a running, blocked or exited task is not.
 pub trait BaseScheduler {
-    /// An owning handle of a task, as a rule `Arc` of the policy's task type.
+    /// An owning handle of a task: usually an `Arc` of the policy's task type.
     type SchedItem;
 
     /// Prepares the scheduler. `axtask` never calls it, so it must not be needed.
     fn init(&mut self);
 
-    /// Takes a new task in. May come from another CPU.
+    /// Adds a new task. The call may come from another CPU.
     fn add_task(&mut self, task: Self::SchedItem);
 
-    /// Takes a ready task out and returns it, or `None` if it was not ready here.
+    /// Removes a ready task and returns it, or `None` if it was not ready here.
     ///
     /// Upstream calls the absent case undefined behaviour; here it is an answer.
     /// `axtask` never calls it.
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem>;
 
-    /// Takes out the task that shall run next, or `None` if nothing is ready.
+    /// Removes and returns the task to run next, or `None` if no task is ready.
     fn pick_next_task(&mut self) -> Option<Self::SchedItem>;
 
-    /// Takes a task back: one that yielded, was preempted, woke up or migrated.
+    /// Enqueues a task that yielded, was preempted, woke up or migrated.
     ///
     /// `preempt` is true when the running task was preempted, and also when a
     /// waker asks for rescheduling; see the table in the [module](self).
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool);
 
-    /// A timer tick while `current` runs. True asks for rescheduling, which
+    /// Handles a timer tick while `current` runs. Returns true to ask for rescheduling, which
     /// `axtask` grants only when built with its `preempt` feature.
     fn task_tick(&mut self, current: &Self::SchedItem) -> bool;
 
-    /// Sets a task's priority; false if this policy or this value is not supported.
+    /// Sets a task's priority. Returns false if the policy has no priorities or not this one.
     fn set_priority(&mut self, task: &Self::SchedItem, prio: isize) -> bool;
 }

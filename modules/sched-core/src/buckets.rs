@@ -1,35 +1,36 @@
 //! A ready queue by key whose cost does not grow with the number of tasks.
 //!
-//! 64 buckets, each a list and one *width* of keys wide, stand in a ring that is a *window* on the
-//! line of keys. One word tells which have a task. A yielder goes to the end of a bucket. A task
-//! that is preempted or becomes ready goes to its place by key among the first few there. So among
-//! few tasks the order is exact except for yields, and for tasks that EEVDF moves from one queue to
-//! the other. (It is a circular queue of buckets found by a find-first-set, as in Eiffel; Saeed et
-//! al., NSDI 2019. There a task beyond the window waits in coarser buckets and is moved over. Here
-//! it waits in a tree, and no task is ever moved.)
+//! 64 buckets form a ring, which is a *window* on the line of keys. Each bucket is a list and spans
+//! one *width* of keys. One word tells which buckets have a task. A yielder goes to the end of a
+//! bucket. A task that is preempted or becomes ready goes to its place by key among the first few
+//! tasks of its bucket. So among few tasks the order is exact, except for yields and for tasks that
+//! EEVDF moves from one of its queues to the other. (It is a circular queue of buckets found by a
+//! find-first-set, as in Eiffel; Saeed et al., NSDI
+//! 2019. There a task beyond the window waits in coarser buckets and is moved later. Here it waits
+//!       in a tree, and no task is ever moved.)
 //!
 //! OCCUPIED: bit i of `occupied` is set exactly if bucket i has a task.
 //!
-//! WINDOW: a task in the ring has its key in the 64 widths from `start`, and stands in the
-//! bucket of its key over the width, modulo 64.
+//! WINDOW: the key of a task in the ring lies within 64 widths from `start`. Its bucket is the key
+//! over the width, modulo 64.
 //!
 //! OUTSIDE: a task that came with a key outside the window, before or after it, is in an exact tree
-//! ([`Ordered`]) until it is taken. A pop takes the first of the ring's first bucket, unless the
-//! tree's first key is no later than that. So two tasks leave out of order only if their keys are
-//! less than a width apart.
+//! ([`Ordered`]) until it is taken. A pop takes the first task of the ring's first bucket, unless
+//! the tree's first key is no later than that task's. So two tasks leave out of order only if their
+//! keys are less than a width apart.
 //!
-//! The window lies around most keys, 16 buckets of it before `around`, and slides on
-//! when a key falls outside of it. 48 buckets are 9 ticks or more when the ring opens, and 6
-//! while it stays open: in the tree are the tasks of high nice values, from 5 to 10 on as the
-//! width has it, whose turns are many ticks of vruntime long, and few of the rest.
+//! The window covers most keys. It begins 16 buckets before `around`, and slides on when a key
+//! falls outside. The other 48 buckets span at least 9 ticks when the ring opens, and at least 6
+//! while it stays open. So few tasks are in the tree but those of high nice values, for which a
+//! tick is many ticks of vruntime. They begin at nice 5 to 10, depending on the width.
 //!
-//! WIDTH: a power of two, more than an eighth of a tick and not more than a half, as
-//! vruntime. While the tick's length is not known there is no ring. When the length has
-//! changed, the ring takes nobody any more, and opens with the new width once it is empty,
-//! which is when those in it have been picked: nobody is sorted anew.
+//! WIDTH: a power of two, more than an eighth of a tick and at most half of one, as vruntime. Until
+//! the tick's length is known there is no ring. When the length has changed, the ring accepts no
+//! more tasks. It opens with the new width once it is empty, which is when its tasks have been
+//! picked. So no task is ever sorted again.
 //!
-//! **Cost.** A put and a pop are a find-first-set and a list operation each; outside the
-//! window O(log n), some 2 log2 n steps. Nothing allocates. Memory: 1 KiB a queue.
+//! **Cost.** A put and a pop are one find-first-set and one list operation each. Outside the window
+//! they are O(log n), about 2 log2 n steps. Nothing allocates. Memory: 1 KiB for each queue.
 
 use alloc::sync::Arc;
 #[cfg(feature = "std")]
@@ -40,31 +41,32 @@ use crate::ordered::{ByKey, Key, Keyed, KeyedTask, Ordered};
 use crate::queue::Queue;
 use crate::units::Counts;
 
-/// How many buckets there are: one for each bit of a word.
+/// The number of buckets: one for each bit of a word.
 const BUCKETS: u32 = u64::BITS;
 
-/// How many of them lie before `around` when the window is set: two to three ticks or
-/// more, as far as tasks are behind for the most part.
+/// The number of buckets before `around` when the window is set. They span at least two to three
+/// ticks, which is how far behind most tasks are.
 const BEHIND: u64 = 16;
 
-/// How many tasks of its bucket a task is held against at most that takes its place by key.
+/// The most tasks of its bucket that a task is compared with when it takes its place by key.
 const STEPS: usize = 8;
 
-/// See the [module documentation](self).
+/// A ready queue of buckets with a tree for the rest, as the [module documentation](self)
+/// describes.
 pub struct Buckets<T, D> {
-    /// OCCUPIED.
+    /// OCCUPIED: the buckets that have a task (bit mask).
     occupied: u64,
-    /// WINDOW. A multiple of the width.
+    /// WINDOW: the first key of the window, a multiple of the width.
     start: Key,
-    /// How far the window goes on from there; 0 while the ring takes nobody.
+    /// The length of the window in keys from `start`; 0 while the ring accepts no task.
     window: u64,
-    /// log2 of the width.
+    /// The width of a bucket, as its log2.
     shift: u32,
-    /// All bits of a key but those within a width.
+    /// A mask that clears the bits of a key within a width.
     mask: u64,
     /// The bucket that begins at `start`.
     first: u32,
-    /// What `shift` is to be, if the length of a tick is known.
+    /// The value for `shift` once the ring is empty; `None` until the length of a tick is known.
     wanted: Option<u32>,
     buckets: [Queue<T, Keyed<D>>; BUCKETS as usize],
     outside: Ordered<T, D>,
@@ -76,30 +78,30 @@ impl<T, D> Buckets<T, D> {
         (key.0 >> self.shift) as usize % BUCKETS as usize
     }
 
-    /// How many buckets of the window are before the first that has a task.
+    /// Returns the number of empty buckets at the start of the window.
     #[inline]
     const fn empty_buckets(&self) -> u32 {
         self.occupied.rotate_right(self.first).trailing_zeros()
     }
 
-    /// The bucket after so many of the window.
+    /// Returns the index of the bucket that `buckets` others of the window precede.
     #[inline]
     const fn after(&self, buckets: u32) -> usize {
         (self.first + buckets) as usize % BUCKETS as usize
     }
 
-    /// Where that begins.
+    /// Returns the key at which that bucket begins.
     #[inline]
     const fn start_after(&self, buckets: u32) -> Key {
         self.start.later((buckets as u64) << self.shift)
     }
 
-    /// Where the first bucket begins that has a task.
+    /// Returns the key at which the first bucket with a task begins.
     const fn first_start(&self) -> Key {
         self.start_after(self.empty_buckets())
     }
 
-    /// The first task of the ring.
+    /// Returns the first task of the ring.
     fn first(&self) -> Option<&KeyedTask<T, D>> {
         self.buckets[self.after(self.empty_buckets())].first()
     }
@@ -114,7 +116,7 @@ impl<T, D> Buckets<T, D> {
         task
     }
 
-    /// The bucket of a task that goes into the ring with this key.
+    /// Sets the key of a task that goes into the ring, and returns its bucket.
     #[inline]
     fn enter(&mut self, task: &KeyedTask<T, D>, key: Key) -> &mut Queue<T, Keyed<D>> {
         task.set_key(key);
@@ -123,13 +125,13 @@ impl<T, D> Buckets<T, D> {
         &mut self.buckets[bucket]
     }
 
-    /// Puts a task into the ring, by its key as far as that is no long way.
+    /// Puts a task into the ring at its place by key, as far as that takes no long walk.
     fn place_in_ring(&mut self, task: Arc<KeyedTask<T, D>>, key: Key) {
         let bucket = self.enter(&task, key);
         bucket.push_before(task, STEPS, |other| key < other.key());
     }
 
-    /// A key is not in the window as it lies: moves that, if it may be moved.
+    /// Inserts a task whose key is outside the window. First moves the window, if that is allowed.
     #[cold]
     #[inline(never)]
     fn insert_beyond(&mut self, task: Arc<KeyedTask<T, D>>, key: Key, around: Key) {
@@ -166,19 +168,20 @@ impl<T, D> Buckets<T, D> {
         self.first = self.bucket(start) as u32;
     }
 
-    /// Takes tasks in, from now on by this width.
+    /// Opens the ring to tasks with this width.
     const fn open(&mut self, shift: u32) {
         self.shift = shift;
         self.mask = u64::MAX << shift;
         self.window = (BUCKETS as u64) << shift;
     }
 
-    /// Whether the tree's first is before the ring's, or came before it with the same key.
+    /// Returns true if the tree's first task is before the ring's, or has the same key and came
+    /// before.
     fn is_first_outside(&self, outside: Key) -> bool {
         self.first().is_none_or(|inside| outside <= inside.key())
     }
 
-    /// Takes a task out where the tree's first may be before the ring's.
+    /// Takes the first task when the tree's may be before the ring's.
     #[cold]
     #[inline(never)]
     fn pop_either(&mut self) -> Option<Arc<KeyedTask<T, D>>> {
@@ -213,8 +216,8 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
             self.wanted = Some(self.shift);
             self.open(self.shift); // whatever was wanted meanwhile
         } else {
-            // In the middle of what is allowed, so that a tick may become 1.3 times as
-            // long or as short before the width changes again.
+            // The middle of the allowed range: a tick may become 1.3 times as long or as short
+            // before the width changes again.
             self.wanted = Some((tick / 8 * 3).ilog2());
             self.window = 0;
         }
@@ -273,7 +276,7 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
             };
         }
         let empty = self.empty_buckets();
-        // In a later bucket the tree's first need not be looked at.
+        // Before a later bucket, the tree's first task cannot be first.
         if let Some(outside) = self.outside.first_key()
             && outside < self.start_after(empty + 1)
         {
@@ -310,7 +313,8 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         if !agrees() {
             return None;
         }
-        // That task, whatever `wanted` says by now: the answer may have been given away for it.
+        // Takes the task found even if it is no longer `wanted`: `agrees` may have promised it
+        // away.
         let removed = self.buckets[bucket].remove_first(|task| core::ptr::eq(task, found));
         if self.buckets[bucket].is_empty() {
             self.occupied &= !(1 << bucket);
@@ -327,7 +331,7 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
 
 #[cfg(test)]
 impl<T, D> Buckets<T, D> {
-    /// OCCUPIED, WINDOW, WIDTH.
+    /// Checks OCCUPIED, WINDOW and WIDTH.
     pub fn assert_valid(&self) {
         for (i, bucket) in self.buckets.iter().enumerate() {
             assert_eq!(self.occupied >> i & 1 != 0, !bucket.is_empty(), "OCCUPIED");
@@ -343,7 +347,7 @@ impl<T, D> Buckets<T, D> {
         assert!([0, u64::from(BUCKETS) << self.shift].contains(&self.window));
     }
 
-    /// Where tasks are: in the ring, and outside the window.
+    /// Returns the number of tasks in the ring, and outside the window.
     pub fn places(&self) -> (usize, usize) {
         let inside = self.buckets.iter().map(|bucket| bucket.tasks().len());
         (inside.sum(), self.outside.tasks().len())

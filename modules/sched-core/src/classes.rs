@@ -1,26 +1,27 @@
-//! Ready tasks in order of due times, but for a tolerance, at a cost that does not grow with
-//! their number.
+//! A queue of ready tasks in order of due time within a tolerance, at a cost that does not grow
+//! with their number.
 //!
-//! A task comes in with a *wait*: how far off its due time is. By that it stands in one of
-//! [`CLASSES`] classes, each of which is first come first served: one for all waits below
-//! [`SHORTEST`], and above that two an octave. Out comes, of those who are first in their
-//! class, the one that is due first; if several are, the one that came first.
+//! A task comes with a *wait*: the time until it is due. The wait selects one of [`CLASSES`]
+//! classes, each of which is first come, first served. One class is for all waits below
+//! [`SHORTEST`]; above that there are two an octave. A pop compares the first tasks of all classes,
+//! and takes the one that is due first. If several are due at once, it takes the one that came
+//! first.
 //!
-//! CLASS: who is in class c came there at a time t, and is due from t plus the shortest wait
-//! of c to t plus its longest.
+//! CLASS: a task in class c came at some time t. It is due from t plus the shortest wait of c to t
+//! plus the longest.
 //!
-//! **Tolerance.** Let a stand before b in a class. Then a came first, and is due before b, or
-//! after it by less than the width of the class: the longest wait less the shortest. Who is
-//! first in another class than that of b may come out before b only if it is due no later
-//! than a. So **nobody comes out who is due later than another by the width of the other's
-//! class**, which is at most half of the wait with which the other came, or [`SHORTEST`]
-//! counts. (Times of one counter. What is put in by the counter of another CPU adds by how
-//! much the two disagree.)
+//! **Tolerance.** Let a stand before b in a class. Then a came first. It is due before b, or later
+//! by less than the width of the class (its longest wait less its shortest). The first task of
+//! another class is popped before b only if it is due no later than the first task of b's class. So
+//! **no popped task is due later than a task that remains by the width of that task's class**. The
+//! width is at most half of the wait with which the task came, or [`SHORTEST`] counts. (This holds
+//! for times of one counter. If the counter of another CPU gave the time, add the difference
+//! between the two.)
 //!
 //! OCCUPIED: a bit is set exactly if its class has a task.
 //!
-//! STEPS: to find the first is a step a class that has a task, at most [`CLASSES`]; all else
-//! is one list operation. (Only `remove` searches; `axtask` never calls it.)
+//! STEPS: finding the first task takes one step for each class that has a task, at most
+//! [`CLASSES`]. All else is one list operation. (Only `remove` searches; `axtask` never calls it.)
 
 use alloc::sync::Arc;
 use core::ptr;
@@ -30,28 +31,28 @@ use crate::queue::Queue;
 use crate::steps;
 use crate::task::Task;
 
-/// How many classes there are: one for each bit of a word.
+/// The number of classes: one for each bit of a word.
 pub const CLASSES: usize = 64;
-/// Waits below this, in counts, are not told apart: 26 µs at 10 MHz, 0.3 µs at 1 GHz.
+/// Waits below this, in counts, are not distinguished: 26 µs at 10 MHz, 0.3 µs at 1 GHz.
 pub const SHORTEST: u64 = 1 << 8;
-/// The longest wait, in counts: that of the last class. 13.7 minutes at 1 GHz.
+/// The longest wait of the last class, in counts: 13.7 minutes at 1 GHz.
 pub const LONGEST: u64 = (3 << 38) - 1;
 
-/// A state with a due time, which stays what it is while the task stands in a class.
+/// A state with a due time, which does not change while the task is in a class.
 pub trait Due {
     /// Returns when the task is due, in counts of the clock that its waits are measured in.
     fn due(&self) -> Key;
 }
 
-/// One of the [`CLASSES`].
+/// The number of one of the [`CLASSES`], which is a range of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class(u32);
 
 impl Class {
-    /// That of no wait.
+    /// The class of the shortest waits, from zero on.
     pub const FIRST: Self = Self(0);
 
-    /// That of a wait of up to [`LONGEST`].
+    /// Returns the class of a wait of up to [`LONGEST`].
     #[inline]
     pub const fn of(wait: u64) -> Self {
         if wait < SHORTEST {
@@ -75,7 +76,8 @@ impl Class {
         Self(index)
     }
 
-    /// The shortest wait of the class, and how much longer its waits may be.
+    /// Returns the shortest wait of the class, and the width: how many waits the class has from
+    /// there.
     pub fn shortest_and_width(self) -> (u64, u64) {
         let Some(above) = self.0.checked_sub(1) else {
             return (0, SHORTEST);
@@ -86,7 +88,7 @@ impl Class {
     }
 }
 
-/// Ready tasks by class. See the [module documentation](self).
+/// Ready tasks by class, as the [module documentation](self) describes.
 pub struct Classes<T, S> {
     occupied: u64,
     queues: [Queue<T, S>; CLASSES],
@@ -107,10 +109,10 @@ impl<T, S: Due> Classes<T, S> {
         }
     }
 
-    /// Puts a task in that is due in a wait of this class.
+    /// Adds a task that is due after a wait of this class.
     ///
     /// # Panics
-    /// If it stands in a queue already.
+    /// If the task is in a queue already.
     #[inline]
     pub fn push(&mut self, task: Arc<Task<T, S>>, class: Class) {
         let index = class.0 as usize % CLASSES;
@@ -131,7 +133,8 @@ impl<T, S: Due> Classes<T, S> {
             let index = rest.trailing_zeros() as usize % CLASSES;
             rest &= rest - 1;
             let due = self.queues[index].first()?.policy_state().due();
-            // Of two that are due at the same time the one with the longer wait came first.
+            // If two tasks are due at the same time, the one with the longer wait came first, so it
+            // wins.
             if found.is_none_or(|(_, earliest)| due <= earliest) {
                 found = Some((index, due));
             }
@@ -139,12 +142,12 @@ impl<T, S: Due> Classes<T, S> {
         found
     }
 
-    /// When the task is due that [`pop`](Self::pop) takes.
+    /// Returns the due time of the task that [`pop`](Self::pop) takes.
     pub fn first_due(&self) -> Option<Key> {
         self.first().map(|(_, due)| due)
     }
 
-    /// Takes a task out: of the first of each class, the one that is due first.
+    /// Takes the task that is due first among the first tasks of all classes.
     #[inline]
     pub fn pop(&mut self) -> Option<Arc<Task<T, S>>> {
         let (index, _) = self.first()?;
@@ -156,14 +159,15 @@ impl<T, S: Due> Classes<T, S> {
         task
     }
 
-    /// Takes `task` out if it is there. Linear: `axtask` never removes a task, and a
-    /// search is sound for a task that stands in another queue.
+    /// Takes `task` out if it is there. Linear: `axtask` never removes a task. A search is sound
+    /// for a task that is in another queue, too.
     pub fn remove(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
         self.remove_first(|other| ptr::eq(other, Arc::as_ptr(task)), || true)
     }
 
-    /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`, if
-    /// `agrees` says so once it is found. Linear in the others.
+    /// Takes the task that [`pop`](Self::pop) would take if only the `wanted` tasks were there.
+    /// Calls `agrees` once that task is found, and takes it only on true. Linear in the other
+    /// tasks.
     pub fn remove_first(
         &mut self,
         wanted: impl Fn(&Task<T, S>) -> bool,
@@ -173,12 +177,13 @@ impl<T, S: Due> Classes<T, S> {
             let task = queue.find(&wanted)?;
             Some((index, task.policy_state().due(), ptr::from_ref(task)))
         };
-        // As in `first`, of two that are due at the same time the later.
+        // If two tasks are due at the same time, the later class wins, as in `first`.
         let firsts = self.queues.iter().enumerate().filter_map(first);
         let first = firsts.reduce(|a, b| if b.1 <= a.1 { b } else { a });
         let (index, _, found) = first.filter(|_| agrees())?;
         let queue = &mut self.queues[index];
-        // That task, whatever `wanted` says by now: the answer may have been given away for it.
+        // Takes the task found even if it is no longer `wanted`: `agrees` may have promised it
+        // away.
         let task = queue.remove_first(|task| ptr::eq(task, found));
         if queue.is_empty() {
             self.occupied ^= 1 << index;
@@ -186,8 +191,7 @@ impl<T, S: Due> Classes<T, S> {
         task
     }
 
-    /// OCCUPIED; what follows from CLASS for those who stand in the same class; how many
-    /// tasks there are.
+    /// Checks OCCUPIED, and within each class what follows from CLASS. Returns the number of tasks.
     #[cfg(feature = "std")]
     pub fn assert_valid(&self) -> usize {
         let mut tasks = 0;

@@ -1,22 +1,22 @@
-//! Time, as the hot path needs it: one read of the CPU's counter.
+//! Time for the hot path: one read of the CPU's counter.
 //!
-//! The crate reads the counter itself instead of asking `axhal`, because the
-//! shim must drop into any ArceOS tree whatever its `axhal` version (see
-//! `docs/adr/0001-shim-and-patch.md`). The counters are constant-rate and, on
-//! one CPU, monotonic; their frequency is not known here and not needed.
+//! The crate reads the counter itself instead of asking `axhal`, because the shim must drop into
+//! any ArceOS tree whatever its `axhal` version (see `docs/adr/0001-shim-and-patch.md`). The
+//! counters have a constant rate and are monotonic on one CPU. Their frequency is not known here
+//! and not needed.
 
 use crate::units::Counts;
 
-/// A source of [`Counts`]. A type, not a value: it costs nothing to carry.
+/// A source of [`Counts`]. It is a type and not a value, so it costs nothing to carry.
 pub trait Clock {
-    /// The present reading.
+    /// Returns the present reading.
     fn now() -> Counts;
 }
 
 /// The CPU's own counter: `rdtsc`, `rdtime`, `cntvct_el0` or `rdtime.d`.
 ///
-/// One instruction, not serialising: a few instructions of reordering do not
-/// matter to a run interval, a fence in every pick would.
+/// A reading is one instruction that does not serialise. A reordering by a few instructions does
+/// not matter to a run interval. A fence in every pick would.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuCounter;
 
@@ -31,8 +31,8 @@ impl Clock for CpuCounter {
 mod arch {
     #[inline(always)]
     pub fn read_counter() -> u64 {
-        // SAFETY: every x86_64 CPU has a time-stamp counter, and ArceOS runs at
-        // ring 0, where CR4.TSD does not apply; on a host, ring 3 may read it too.
+        // SAFETY: every x86_64 CPU has a time-stamp counter. ArceOS runs at ring 0, where CR4.TSD
+        // does not apply. On a host, ring 3 may read the counter, too.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 }
@@ -42,7 +42,7 @@ mod arch {
     #[inline(always)]
     pub fn read_counter() -> u64 {
         let time: u64;
-        // SAFETY: `rdtime` only reads; SBI firmware grants it to S-mode.
+        // SAFETY: `rdtime` only reads. SBI firmware grants it to S-mode.
         unsafe { core::arch::asm!("rdtime {}", out(reg) time, options(nomem, nostack)) };
         time
     }
@@ -53,7 +53,7 @@ mod arch {
     #[inline(always)]
     pub fn read_counter() -> u64 {
         let time: u64;
-        // SAFETY: `cntvct_el0` only reads, and is readable at EL1 and EL0.
+        // SAFETY: `cntvct_el0` is only read, and can be read at EL1 and EL0.
         unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) time, options(nomem, nostack)) };
         time
     }
@@ -64,14 +64,14 @@ mod arch {
     #[inline(always)]
     pub fn read_counter() -> u64 {
         let time: u64;
-        // SAFETY: `rdtime.d` only reads; the second operand receives the counter id.
+        // SAFETY: `rdtime.d` only reads. The second operand receives the counter's id.
         unsafe { core::arch::asm!("rdtime.d {}, $zero", out(reg) time, options(nomem, nostack)) };
         time
     }
 }
 
-/// A clock that tests and the host model move by hand. One per thread, so tests
-/// in parallel do not see each other.
+/// A clock that tests and the host model move by hand. Each thread has its own, so tests in
+/// parallel do not see each other.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock;

@@ -21,9 +21,8 @@
 //! The policy chooses how much of this the adapter tracks, [`Policy::EVENTS`]. The rest compiles to
 //! nothing.
 //!
-//! Two limits, both from the trait: `main` runs first without being picked, so
-//! its first return counts as `Woken`; and a task that migrates away counts as
-//! `current_left` at the next pick on the queue that it came from.
+//! The trait sets two limits. `main` runs first without being picked, so its first return counts as
+//! `Woken`. A task that migrates away counts as `current_left` at the next pick on its old queue.
 
 use alloc::sync::Arc;
 
@@ -39,9 +38,9 @@ pub enum EnqueueReason {
     Preempted,
     /// It did not run: it was blocked, or `axtask` moved it to this queue.
     Woken,
-    /// It did not run: it waited in the queue of another CPU, which has [given](Policy::migrate_out) it to
-    /// this one. It has waited since then, and keeps what belongs to its wait: age, due time,
-    /// level, the rest of a slice.
+    /// It did not run: it waited in the queue of another CPU, which has [handed it
+    /// over](Policy::migrate_out) to this one. It has waited since then, and keeps the record of
+    /// its wait: age, due time, level, the rest of a slice.
     HandedOver,
 }
 
@@ -67,7 +66,7 @@ impl Tick {
     }
 }
 
-/// Which events the adapter tracks for a policy. Each level includes the one before.
+/// The events that the adapter tracks for a policy. Each level includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventLevel {
     /// None: [`enqueue`](Policy::enqueue) is always called with [`EnqueueReason::Woken`] or
@@ -92,7 +91,7 @@ pub trait Policy {
     const NAME: &'static str;
     /// Which events the adapter tracks for this policy.
     const EVENTS: EventLevel;
-    /// A policy without tasks.
+    /// The initial state: a policy without tasks.
     const NEW: Self;
 
     /// Adds a new task, which is ready.
@@ -113,13 +112,14 @@ pub trait Policy {
         let _ = running;
         Tick::Continue
     }
-    /// Takes a ready task out of the queue. Returns `None` if it is not in this queue. May be slow.
+    /// Takes a ready task out of the queue. Returns `None` if it is not in this queue. It may be
+    /// slow.
     fn remove(&mut self, task: &TaskRef<Self>) -> Option<TaskRef<Self>>;
-    /// Takes a ready task out that another CPU runs next: the one that would run first here, of
-    /// those that `may` accepts. May be slow. By default none, so that tasks stay where they are.
+    /// Takes out a ready task for another CPU: the one that would run next here, among those that
+    /// `may` accepts. It may be slow. By default it takes none, so that tasks stay where they are.
     ///
-    /// Calls `claims` when it has found that task, and takes it out only if that returns true: a
-    /// task that stays has lost nothing. A policy may try another one after a refusal.
+    /// It calls `take_request` when it has found that task, and takes it out only if that returns
+    /// true. So a task that stays has lost nothing. A policy may try another task after a refusal.
     fn migrate_out(
         &mut self,
         may: &May<'_, Self>,
@@ -144,13 +144,15 @@ pub type TaskRef<P> = Arc<Task<<P as Policy>::Inner, <P as Policy>::State>>;
 
 /// The running task of a queue's CPU: the address of the task that was picked last.
 ///
-/// An address, never a handle: a handle of a task that exits would keep the `gc` task spinning. It
-/// is compared, never followed, since a task that migrated may be gone. A new task at the address
-/// of a dead one cannot be mistaken for it, because the pick that follows a death overwrites the
-/// address before the new task can come back. (A task that migrates away leaves without a pick.
-/// Until its helper's pick its address is still known, and a task that came here at that address
-/// would count as having yielded. That is possible with several CPUs only, and harmless to the
-/// policies that look. PBG on several CPUs asks the machine which task runs.)
+/// It is an address, never a handle: a handle of a task that exits would keep the `gc` task
+/// spinning. It is compared, never followed, since a task that migrated may be gone. A new task at
+/// the address of a dead one cannot be mistaken for it. The pick that follows a death overwrites
+/// the address before the new task can come back.
+///
+/// A task that migrates away leaves without a pick, so its address is still known until its
+/// helper's pick. A task that comes here meanwhile at that address counts as having yielded. That
+/// is possible only with several CPUs, and harmless to the policies that look. PBG on several CPUs
+/// asks the machine which task runs.
 pub struct Running {
     /// Null while idle, before the first pick, and after it was forgotten.
     address: *const (),
@@ -165,7 +167,7 @@ impl Running {
         address: core::ptr::null(),
     };
 
-    /// A task that equals none: idle, or one that was never picked.
+    /// A value that equals no task, for a CPU that idles or runs a task that was never picked.
     pub const UNTRACKED: Self = Self {
         address: core::ptr::dangling(),
     };
@@ -176,7 +178,7 @@ impl Running {
         Self { address }
     }
 
-    /// Returns true if it was [forgotten](Self::forget) since the last pick.
+    /// Returns true if the task was [forgotten](Self::forget) since the last pick.
     #[inline(always)]
     pub fn is_forgotten(&self) -> bool {
         self.address.is_null()
@@ -194,7 +196,7 @@ impl Running {
         self.address = task.map_or(core::ptr::null(), address);
     }
 
-    /// The same of a task.
+    /// Notes `task` as the one that was picked last.
     #[inline(always)]
     pub fn set_task<T, S>(&mut self, task: &Arc<Task<T, S>>) {
         self.address = address(task);
@@ -225,8 +227,8 @@ impl Running {
         self.address
     }
 
-    /// Forgets the running task: a task that returns counts as [`Woken`](EnqueueReason::Woken), as if it
-    /// had come from another queue.
+    /// Forgets the running task. A task that returns then counts as
+    /// [`Woken`](EnqueueReason::Woken), as if it had come from another queue.
     #[inline(always)]
     pub const fn forget(&mut self) {
         *self = Self::NONE;
@@ -241,8 +243,8 @@ fn address<T, S>(task: &Arc<Task<T, S>>) -> *const () {
 /// A [`BaseScheduler`] that drives a [`Policy`].
 pub struct Adapter<P: Policy> {
     policy: P,
-    /// Under [`EventLevel::Departures`] it is forgotten from a return to the next pick. A task that is
-    /// still known then has left.
+    /// The task that was picked last. Under [`EventLevel::Departures`] it is forgotten from a
+    /// return to the next pick, so a task that is still known at a pick has left.
     running: Running,
 }
 
@@ -408,8 +410,8 @@ mod tests {
         drop(gc);
         s.pick_next_task(); // gc exits, 2 runs
         s.pick_next_task(); // 2 exits, main runs
-        s.pick_next_task(); // main blocks, nobody is left
-        s.pick_next_task(); // the idle task asks again: nobody has left
+        s.pick_next_task(); // main blocks, no task is left
+        s.pick_next_task(); // the idle task asks again: no task has left
         let expected = [
             "spawned 1",
             "spawned 2",

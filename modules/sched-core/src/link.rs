@@ -1,15 +1,16 @@
-//! What a task carries to stand in a [`Queue`](crate::queue::Queue).
+//! The link inside a task, through which it is in a [`Queue`](crate::queue::Queue).
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::steps;
 
-/// A task's place in a queue. Relaxed: see LOCK in [`task`](crate::task).
+/// A task's link to the next task of its queue. Its accesses are relaxed: see LOCK in
+/// [`task`](crate::task).
 pub struct Link<N>(AtomicPtr<N>);
 
 impl<N> Link<N> {
-    /// Of a task that is in no queue: no address that a task can have.
+    /// The link of a task that is in no queue. No task has this address.
     pub const APART: *mut N = ptr::without_provenance_mut(1);
 
     /// Creates the link of a task that is in no queue.
@@ -17,7 +18,7 @@ impl<N> Link<N> {
         Self(AtomicPtr::new(Self::APART))
     }
 
-    /// Whether the task is in no queue.
+    /// Returns true if the task is in no queue.
     #[inline]
     pub fn is_apart(&self) -> bool {
         ptr::eq(self.get(), Self::APART)

@@ -1,7 +1,7 @@
-//! Nice values: the weights they stand for, and what a run on the CPU counts by them.
+//! Nice values: the weights that they stand for, and the vruntime of a run by weight.
 //!
-//! For the policies that share the CPU by weight. A task's *vruntime* is its time on
-//! the CPU, times 1024 over its weight, so that tasks of nice 0 read it as time.
+//! Policies that share the CPU by weight use them. A task's *vruntime* is its CPU time, times 1024
+//! over its weight. So for a task of nice 0 it is the CPU time.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -17,19 +17,19 @@ pub const WEIGHTS: [u32; 40] = [
     110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// The weight at which vruntime is time.
+/// The weight at which vruntime equals CPU time.
 pub const NORMAL_WEIGHT: u64 = 1024;
 
 /// Index of nice 0 in [`WEIGHTS`].
 pub const NICE_0: u8 = 20;
 
-/// vruntime is in counts over 2^12: a heavy task's run interval of a few counts, as a slow
-/// counter has them, must not be charged as nothing.
+/// The number of bits after the point of a vruntime, whose unit is a count over 2^12. Without them
+/// a heavy task's run interval of a few counts of a slow counter would be charged as zero.
 pub const FRACTION_BITS: u32 = 12;
 
-/// The longest run that is charged as it is, in counts: 2.4 hours at 1 GHz. What runs
-/// for longer without a tick is charged for this: so no charge goes half-way round
-/// the line of vruntime, not even one of nice 19.
+/// The longest run that is charged in full, in counts: 2.4 hours at 1 GHz. A task that runs for
+/// longer without a tick is charged for this much. So no charge goes half-way round the line of
+/// vruntime, not even one at nice 19.
 pub const LONGEST_CHARGE: Counts = Counts(1 << 43);
 
 /// `NORMAL_WEIGHT / weight` in fractions of a count, over 2^32, so that a charge needs
@@ -44,22 +44,22 @@ const FACTORS: [u64; 40] = {
     factors
 };
 
-/// What a count of a run adds to a task's vruntime, over 2^32. A task keeps it, so that a
-/// charge looks nothing up.
+/// The vruntime that one count of a run adds, over 2^32. Each task keeps its factor, so that a
+/// charge needs no table.
 #[derive(Clone, Copy)]
 pub struct Factor(pub u64);
 
 impl Factor {
-    /// Of nice 0.
+    /// The factor of nice 0.
     pub const NICE_0: Self = Self::of(NICE_0);
 
-    /// Of the nice value with this index in [`WEIGHTS`].
+    /// Returns the factor of the nice value with this index in [`WEIGHTS`].
     pub const fn of(index: u8) -> Self {
         Self(FACTORS[index as usize])
     }
 
-    /// What a run interval adds: no longer than [`LONGEST_CHARGE`], as `RunIntervals` has
-    /// them.
+    /// Returns the vruntime that a run interval adds. The interval is at most [`LONGEST_CHARGE`],
+    /// as those of [`RunIntervals`](crate::run_interval::RunIntervals) are.
     #[inline]
     pub const fn times(self, run: Counts) -> u64 {
         debug_assert!(run.0 <= LONGEST_CHARGE.0);
@@ -67,7 +67,7 @@ impl Factor {
     }
 }
 
-/// What a task keeps of its nice value. Relaxed: see LOCK in [`task`](crate::task).
+/// The weight and factor of a task's nice value. Relaxed: see LOCK in [`task`](crate::task).
 pub struct Share {
     weight: AtomicU32,
     factor: AtomicU64,
@@ -81,26 +81,26 @@ impl InitialState for Share {
 }
 
 impl Share {
-    /// The weight.
+    /// Returns the weight of the task's nice value.
     #[inline]
     pub fn weight(&self) -> u64 {
         u64::from(self.weight.load(Relaxed))
     }
 
-    /// What a run adds to its vruntime.
+    /// Returns the factor by which a run adds to the task's vruntime.
     #[inline]
     pub fn factor(&self) -> Factor {
         Factor(self.factor.load(Relaxed))
     }
 
-    /// From now on the nice value is the one with this index in [`WEIGHTS`].
+    /// Sets the nice value to the one with this index in [`WEIGHTS`].
     pub fn set(&self, index: u8) {
         self.weight.store(WEIGHTS[index as usize], Relaxed);
         self.factor.store(Factor::of(index).0, Relaxed);
     }
 }
 
-/// The index of a nice value in [`WEIGHTS`]; `None` if it is none.
+/// Returns the index of a nice value in [`WEIGHTS`], or `None` outside of −20 to 19.
 pub fn index(nice: isize) -> Option<u8> {
     let is_one = (-20..=19).contains(&nice);
     is_one.then(|| (nice + NICE_0 as isize) as u8)

@@ -1,9 +1,8 @@
-//! Ready queues in order of a key, for policies that compare tasks: what they have in
-//! common, [`ByKey`], and the exact one, [`Ordered`].
+//! Ready queues in order of a key, for policies that compare tasks: their trait, [`ByKey`], and the
+//! exact queue, [`Ordered`].
 //!
-//! That is a red-black tree linked through the tasks (`intrusive-collections`): insert
-//! and pop cost O(log n) and never allocate. Tasks with equal keys leave in the
-//! order in which they came.
+//! [`Ordered`] is a red-black tree linked through the tasks (`intrusive-collections`). Insert and
+//! pop cost O(log n) and never allocate. Tasks with equal keys leave in order of arrival.
 
 use alloc::sync::Arc;
 #[cfg(feature = "std")]
@@ -17,9 +16,9 @@ use crate::steps;
 use crate::task::{InitialState, Task};
 use crate::units::Counts;
 
-/// A point on an endless line of time, virtual or real: compared by the sign of
-/// the difference, so that it may wrap. Right as long as all keys in one queue
-/// lie within 2^63 of each other.
+/// A point on an endless line of time, virtual or real. Two keys are compared by the sign of their
+/// difference, so keys may wrap. That is right if all keys of a queue lie within 2^63 of each
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(pub u64);
 
@@ -38,13 +37,13 @@ impl PartialOrd for Key {
 }
 
 impl Key {
-    /// How far this key is after `earlier`; negative if it is before.
+    /// Returns how far this key is after `earlier`, negative if it is before.
     #[inline]
     pub const fn after(self, earlier: Self) -> i64 {
         self.0.wrapping_sub(earlier.0) as i64
     }
 
-    /// The key `by` later.
+    /// Returns the key that is later by `by`.
     #[inline]
     pub const fn later(self, by: u64) -> Self {
         Self(self.0.wrapping_add(by))
@@ -60,7 +59,7 @@ pub struct Keyed<D> {
 }
 
 impl<D> Keyed<D> {
-    /// What the policy keeps of the task beside its key.
+    /// Returns the policy's own data of the task, beside the key.
     #[inline]
     pub const fn data(&self) -> &D {
         &self.data
@@ -79,48 +78,48 @@ impl<D: InitialState> InitialState for Keyed<D> {
 pub type KeyedTask<T, D> = Task<T, Keyed<D>>;
 
 impl<T, D> KeyedTask<T, D> {
-    /// The key, as last set.
+    /// Returns the key as last set.
     #[inline]
     pub fn key(&self) -> Key {
         Key(self.state.key.load(Relaxed))
     }
 
-    /// Sets the key. KEY: never while the task stands in a queue.
+    /// Sets the key. KEY: the key never changes while the task is in a queue.
     #[inline]
     pub fn set_key(&self, key: Key) {
         debug_assert!(!self.is_queued(), "KEY: the task stands in a queue");
         self.state.key.store(key.0, Relaxed);
     }
 
-    /// Whether the task stands in a queue.
+    /// Returns true if the task is in a queue.
     pub fn is_queued(&self) -> bool {
         self.state.link.is_linked() || !self.link.is_apart()
     }
 }
 
-/// A ready queue by key. One may let tasks out of order that are close together: those
-/// between two neighbouring *floors*. It says what the floors are.
+/// A ready queue by key. A queue may let tasks leave out of order if their keys are close together,
+/// which means between two neighbouring *floors*. Each queue defines its floors.
 pub trait ByKey<T, D> {
-    /// No task.
+    /// An empty queue, whose floors are not set by a tick yet.
     const NEW: Self;
 
-    /// The timer tick is so long, and by that are floors chosen.
+    /// Fits the floors to the length of a timer tick.
     fn fit(&mut self, tick: Counts);
 
-    /// The last floor that is not after `key`.
+    /// Returns the last floor that is not after `key`.
     fn floor(&self, key: Key) -> Key;
 
     /// Returns true if the queue is empty.
     fn is_empty(&self) -> bool;
 
-    /// Puts a task in, by this key. `around` is where keys are for the most part.
+    /// Inserts a task by this key. Most keys of the queue are near `around`.
     ///
     /// # Panics
-    /// If it stands in a queue already.
+    /// If the task is in a queue already.
     fn insert(&mut self, task: Arc<KeyedTask<T, D>>, key: Key, around: Key);
 
-    /// The same for a task that does not yield, where a few instructions do not matter: it
-    /// comes nearer to the exact order.
+    /// Inserts a task that does not yield. A few more instructions do not matter there, so the
+    /// place is nearer to the exact order than that of [`insert`](Self::insert).
     #[inline]
     fn place(&mut self, task: Arc<KeyedTask<T, D>>, key: Key, around: Key)
     where
@@ -129,29 +128,29 @@ pub trait ByKey<T, D> {
         self.insert(task, key, around);
     }
 
-    /// No key is before this, and the first is before the next floor.
+    /// Returns a key such that no key is before it and the first key is before the next floor.
     fn first_key(&self) -> Option<Key>;
 
-    /// The key of the task that [`pop`](Self::pop) takes.
+    /// Returns the key of the task that [`pop`](Self::pop) takes.
     fn next_key(&self) -> Option<Key>;
 
-    /// Takes a task out whose key has the same floor as the first, or is the first.
+    /// Takes a task whose key is the first or has the same floor as the first.
     fn pop(&mut self) -> Option<Arc<KeyedTask<T, D>>>;
 
-    /// Takes `task` out if it is there. Linear: `axtask` never removes a task,
-    /// and a search is sound for a task that stands in another queue.
+    /// Takes `task` out if it is there. Linear: `axtask` never removes a task. A search is sound
+    /// for a task that is in another queue, too.
     fn remove(&mut self, task: &Arc<KeyedTask<T, D>>) -> Option<Arc<KeyedTask<T, D>>>;
 
-    /// Takes out what [`pop`](Self::pop) would, were there only the tasks that are `wanted`, but
-    /// that those of the same floor may be in another order, if `agrees` says so once it is found.
-    /// Linear in the others.
+    /// Takes the task that [`pop`](Self::pop) would take if only the `wanted` tasks were there,
+    /// except that tasks of one floor may be in another order. Calls `agrees` once that task is
+    /// found, and takes it only on true. Linear in the other tasks.
     fn remove_first(
         &mut self,
         wanted: &dyn Fn(&KeyedTask<T, D>) -> bool,
         agrees: &dyn Fn() -> bool,
     ) -> Option<Arc<KeyedTask<T, D>>>;
 
-    /// All that are there, in any order.
+    /// Returns all tasks of the queue, in any order.
     #[cfg(feature = "std")]
     fn tasks(&self) -> Vec<&KeyedTask<T, D>>;
 }
@@ -167,16 +166,16 @@ impl<'a, T, D> KeyAdapter<'a> for Links<T, D> {
     }
 }
 
-/// A queue of tasks in the exact order of their keys: each is a floor of its own.
+/// A queue of tasks in the exact order of their keys. Each key is a floor.
 pub struct Ordered<T, D> {
     tree: RBTree<Links<T, D>>,
-    /// FIRST: the smallest key in the tree. Policies ask for it several times a
-    /// pick, and each time it would be a walk down the tree.
+    /// FIRST: the smallest key in the tree. Policies ask for it several times a pick, and each time
+    /// would be a walk down the tree.
     first: Option<Key>,
 }
 
 impl<T, D> Ordered<T, D> {
-    /// The first task that is `wanted`. Linear in those before it.
+    /// Returns the first task that is `wanted`. Linear in the tasks before it.
     pub fn find(&self, wanted: impl Fn(&KeyedTask<T, D>) -> bool) -> Option<&KeyedTask<T, D>> {
         self.tree.iter().find(|task| wanted(task))
     }
@@ -269,7 +268,8 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a vector that is sorted stably; keys around a wrap of the line.
+        /// Compares the queue with a vector that is sorted stably, with keys around a wrap of the
+        /// line.
         #[test]
         fn an_ordered_queue_is_a_stably_sorted_list(ops in prop::collection::vec((0..3u8, 0..20u64), 0..200)) {
             let (mut queue, mut model) = (Ordered::NEW, Vec::<(usize, u64)>::new());

@@ -1,13 +1,12 @@
 //! A queue of ready tasks in order of arrival, linked through the tasks.
 //!
-//! Singly linked, because a scheduler takes from the front: a push and a pop are a
-//! handful of instructions each, and none allocates. (ArceOS's own `linked_list_r4l`
-//! is doubly linked and guards each link by a compare-and-swap; a yield under FIFO
-//! costs 25 instructions more with it. See `docs/adr/0004-own-queue.md`.)
+//! The list is singly linked, because a scheduler takes from the front. A push and a pop are a
+//! handful of instructions each, and none allocates. (ArceOS's own `linked_list_r4l` is doubly
+//! linked and guards each link by a compare-and-swap. A yield under FIFO costs 25 instructions more
+//! with it. See `docs/adr/0004-own-queue.md`.)
 //!
-//! CHAIN: from `head` the links lead through every task of the queue to `tail`,
-//! whose link is null. Each of these tasks is in this queue only, and the queue owns
-//! one handle of it.
+//! CHAIN: from `head` the links lead through every task of the queue to `tail`, whose link is null.
+//! Each of these tasks is in this queue only, and the queue owns one handle of it.
 //!
 //! APART: the link of a task that is in no queue is [`Link::APART`].
 
@@ -26,7 +25,7 @@ use crate::task::Task;
 pub struct Queue<T, S> {
     /// Null if the queue is empty.
     head: *mut Task<T, S>,
-    /// Null or stale if it is.
+    /// Null or stale if the queue is empty.
     tail: *mut Task<T, S>,
     owns: PhantomData<Arc<Task<T, S>>>,
 }
@@ -34,7 +33,8 @@ pub struct Queue<T, S> {
 // SAFETY: the pointers are owned handles, and an `Arc` of such a task may be sent.
 unsafe impl<T: Send + Sync, S: Send + Sync> Send for Queue<T, S> {}
 
-/// Without an argument, as what it takes to call counts in what is inlined around a yield.
+/// Panics because of APART. It has no argument, because passing one would cost instructions in the
+/// code that is inlined around a yield.
 #[cold]
 #[inline(never)]
 fn is_in_a_queue() -> ! {
@@ -63,7 +63,7 @@ impl<T, S> Queue<T, S> {
         self.head.is_null()
     }
 
-    /// Empty queues of one type of tasks as queues of another.
+    /// Turns empty queues of one type of tasks into queues of another.
     ///
     /// # Panics
     /// If one is not empty.
@@ -72,20 +72,20 @@ impl<T, S> Queue<T, S> {
             queues.iter().all(Queue::is_empty),
             "only empty queues have no type"
         );
-        // SAFETY: by `repr(C)` both types are two thin pointers and nothing else, the
-        // head of an empty queue is null, and CHAIN says nothing more of it.
+        // SAFETY: by `repr(C)` both types are two thin pointers and nothing else. The head of an
+        // empty queue is null, and CHAIN says nothing more of it.
         unsafe { Box::from_raw(Box::into_raw(queues) as *mut [Self]) }
     }
 
-    /// The handle's pointer, and a check of APART.
+    /// Checks APART, and returns the handle's pointer and the task's link.
     ///
     /// # Panics
     /// If the task is in a queue already.
     #[inline]
     fn enter<'a>(task: Arc<Task<T, S>>) -> (*mut Task<T, S>, &'a Link<Task<T, S>>) {
         let raw = Arc::into_raw(task).cast_mut();
-        // SAFETY: the handle that was just given up keeps the task alive, and it is
-        // the caller's, the queue's, from now on.
+        // SAFETY: the handle that was just given up keeps the task alive. The caller, a queue, owns
+        // it from now on.
         let link = unsafe { &(*raw).link };
         if !link.is_apart() {
             is_in_a_queue();
@@ -124,8 +124,8 @@ impl<T, S> Queue<T, S> {
         self.head = raw;
     }
 
-    /// Puts a task before the first for which `before` says so, or last. After
-    /// `most` that it does not, the place is taken that is reached then.
+    /// Puts a task before the first task for which `before` returns true, or last. The search ends
+    /// after `most` tasks, and the task takes the place reached.
     ///
     /// # Panics
     /// If it is in a queue already.
@@ -137,13 +137,13 @@ impl<T, S> Queue<T, S> {
     ) {
         // SAFETY: by CHAIN the tail of a queue that is not empty is alive.
         if self.head.is_null() || !before(unsafe { &*self.tail }) {
-            return self.push_back(task); // in a sorted queue nobody else says so
+            return self.push_back(task); // in a sorted queue `before` is false for all others, too
         }
         let mut last: *mut Task<T, S> = ptr::null_mut();
         let mut at = self.head;
         for _ in 0..most {
-            // SAFETY: by CHAIN `at` is a task of this queue, hence alive; the walk ends
-            // at the tail at the latest, of which `before` was true.
+            // SAFETY: by CHAIN `at` is a task of this queue, hence alive. The walk ends at the tail
+            // at the latest, for which `before` was true.
             let next = unsafe { &*at };
             if before(next) {
                 break;
@@ -156,11 +156,11 @@ impl<T, S> Queue<T, S> {
         }
         let (raw, link) = Self::enter(task);
         link.set(at);
-        // SAFETY: by CHAIN, as before; `last` is not the tail.
+        // SAFETY: by CHAIN `last` is a task of this queue, hence alive.
         unsafe { &*last }.link.set(raw);
     }
 
-    /// The first task, which stays.
+    /// Returns the first task, which stays in the queue.
     #[inline]
     pub fn first(&self) -> Option<&Task<T, S>> {
         // SAFETY: by CHAIN the head of a queue that is not empty is alive.
@@ -191,7 +191,7 @@ impl<T, S> Queue<T, S> {
         Some(unsafe { Arc::from_raw(raw) })
     }
 
-    /// Puts all tasks of another queue after those of this one, as they stand.
+    /// Appends all tasks of another queue, in their order.
     pub fn append(&mut self, other: &mut Self) {
         if other.head.is_null() {
             return;
@@ -206,25 +206,25 @@ impl<T, S> Queue<T, S> {
         other.head = ptr::null_mut();
     }
 
-    /// All, in order.
+    /// Returns all tasks, from first to last.
     pub fn iter(&self) -> impl Iterator<Item = &Task<T, S>> {
         // SAFETY: by CHAIN a task of this queue, hence alive, or null.
         let at = |at: *mut Task<T, S>| unsafe { at.as_ref() };
         core::iter::successors(at(self.head), move |task| at(task.link.get()))
     }
 
-    /// The first that is `wanted`. Linear in those before it.
+    /// Returns the first task that is `wanted`. Linear in the tasks before it.
     pub fn find(&self, wanted: impl Fn(&Task<T, S>) -> bool) -> Option<&Task<T, S>> {
         self.iter().find(|task| wanted(task))
     }
 
-    /// Takes `task` out if it is here. Linear: `axtask` never removes a task, and a
-    /// search is sound for a task that is in another queue.
+    /// Takes `task` out if it is here. Linear: `axtask` never removes a task. A search is sound for
+    /// a task that is in another queue, too.
     pub fn remove(&mut self, task: &Arc<Task<T, S>>) -> Option<Arc<Task<T, S>>> {
         self.remove_first(|other| ptr::eq(other, Arc::as_ptr(task)))
     }
 
-    /// Takes the first task out that is `wanted`. Linear.
+    /// Takes out the first task that is `wanted`. Linear in the tasks before it.
     pub fn remove_first(
         &mut self,
         wanted: impl Fn(&Task<T, S>) -> bool,
@@ -256,13 +256,13 @@ impl<T, S> Queue<T, S> {
         None
     }
 
-    /// First to last.
+    /// Returns the tasks from first to last.
     #[cfg(feature = "std")]
     pub fn tasks(&self) -> Vec<&Task<T, S>> {
         self.iter().collect()
     }
 
-    /// Checks CHAIN, and returns how many tasks there are.
+    /// Checks CHAIN, and returns the number of tasks.
     #[cfg(test)]
     fn assert_valid(&self) -> usize {
         let (mut n, mut last, mut at) = (0, ptr::null_mut::<Task<T, S>>(), self.head);
@@ -284,8 +284,8 @@ impl<T, S> Drop for Queue<T, S> {
     }
 }
 
-/// A place for one task. It owns a handle, and knows no drop on the way in: an
-/// `Option` that is written to looks each time whether there is one to be let go.
+/// A place for one task, which owns a handle. Writing to it drops nothing: a write to an `Option`
+/// checks each time whether there is a handle to drop.
 pub struct Slot<T, S> {
     /// Null, or from `Arc::into_raw`.
     task: *const Task<T, S>,
@@ -357,7 +357,8 @@ mod tests {
     type Entry = Arc<Task<usize, ()>>;
 
     proptest! {
-        /// Two queues beside two lists, and as many tasks as there are handles.
+        /// Compares two queues with two lists, and the reference counts of the tasks with their
+        /// number of handles.
         #[test]
         fn a_queue_is_a_list(ops in prop::collection::vec((0..6u8, 0..2usize, 0..8usize), 0..300)) {
             let tasks: Vec<Entry> = (0..8).map(|i| Arc::new(Task::new(i))).collect();

@@ -2,25 +2,24 @@
 //!
 //! A run interval begins when a task is dispatched and ends when it yields, is preempted, blocks,
 //! exits or migrates. (A CPU burst, as of SJF and PBG, has one or more.) When a task leaves by
-//! itself the trait hands out no handle of it. So the queue keeps one while the task runs, and
-//! releases it at the pick that shows that the task has left: before `gc` can wait for it.
+//! itself, the trait hands out no handle of it. So the queue keeps a handle while the task runs. It
+//! releases the handle at the pick that shows that the task has left, before `gc` can wait for it.
 //!
-//! STAMP: a pick follows the put of the task that ran, or the `current_left` that it causes, at once. So
-//! the counter is read there, and the next interval begins where the last one ended: every interval
-//! is charged to some task, unless a policy opts out (`set_aside_from`). Only the first pick, and
-//! one of an idle CPU, follow nothing, and read for themselves. (Between a put and its pick no
-//! other call has the queue's lock.)
+//! STAMP: a pick directly follows the put of the task that ran, or the `current_left` that it
+//! causes. So the counter is read there, and the next interval begins where the last one ended.
+//! Every interval is charged to some task, unless a policy opts out (`set_aside_from`). Only the
+//! first pick, and a pick of an idle CPU, follow nothing, and read the counter themselves. (Between
+//! a put and its pick no other call has the queue's lock.)
 //!
-//! YIELDER: at a pick that handle is there only if its task has just yielded, and then it is the
-//! ready task itself: a put of any other kind, and a leave, take it away. So a yielder is set aside
-//! without a store.
+//! YIELDER: a pick finds that handle only if its task has just yielded. Then the handle is the
+//! ready task itself: a put of any other kind, and a departure, remove it. So a yielder is set
+//! aside without a store.
 //!
-//! MIGRATION: a task that migrates is put on the other queue, by a helper that
-//! runs on this queue's CPU, before this queue's next pick. The other queue then
-//! ends the run interval and becomes the task's home, and this one, which reads `home`
-//! afterwards on the same CPU, leaves the task alone. If the task comes back before that pick,
-//! because the helper still has the CPU, this queue lets its old handle go at once: at the pick the
-//! task is a ready one like any other.
+//! MIGRATION: a helper that runs on this queue's CPU puts a migrating task on the other queue,
+//! before this queue's next pick. The other queue then ends the run interval and becomes the task's
+//! home. This queue reads `home` afterwards on the same CPU, and leaves the task alone. The task
+//! may come back before that pick, while the helper still has the CPU. Then this queue releases its
+//! old handle at once, and at the pick the task is a ready one like any other.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -39,8 +38,8 @@ pub struct Account {
     home: AtomicU32,
     /// HERE: true while it is ready or runs there, and has not left.
     here: AtomicBool,
-    /// While it runs: the start of the part of its interval that is not accounted for. While it
-    /// waits after it was away: the start of that wait.
+    /// While the task runs: the start of the part of its interval that is not accounted for. While
+    /// it waits after it was away: the start of that wait.
     since: AtomicU64,
 }
 
@@ -85,17 +84,17 @@ pub struct Returned {
     pub moved: bool,
     /// The queue that the task was on before.
     pub from: QueueId,
-    /// The time since it was last dispatched, charged or woken; ages for a task that never was.
-    /// At least the time that it was away, or that it has waited.
+    /// The time since the task was last dispatched, charged or woken; a huge time for a task that
+    /// never was. It is at least the time that the task was away, or that it has waited.
     pub age: Counts,
 }
 
-/// The queue's side: the running task.
+/// A queue's run intervals: its name, its running task and the time stamp.
 pub struct RunIntervals<T, S> {
-    /// None until the queue has had a task.
+    /// The name of the queue; `NONE` until it has had a task.
     id: QueueId,
     running: Slot<T, S>,
-    /// STAMP. Zero if the next pick follows nothing.
+    /// STAMP: the start of the next interval. Zero if the next pick follows nothing.
     stamp: Counts,
 }
 
@@ -132,9 +131,9 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         QueueId(task.policy_state().account().home.load(Relaxed))
     }
 
-    /// Returns the task that has the CPU, or has just yielded (YIELDER). Not a task that has
-    /// migrated meanwhile, as that belongs to another queue (MIGRATION). `main` has no account
-    /// before its first pick.
+    /// Returns the task that has the CPU, or has just yielded (YIELDER). A task that has migrated
+    /// meanwhile belongs to another queue and is not returned (MIGRATION). Nor is `main` before its
+    /// first pick, since it has no account until then.
     #[inline]
     pub fn running(&self) -> Option<&Task<T, S>> {
         self.running
@@ -175,7 +174,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         }
     }
 
-    /// Returns true if a task that seems to come back from the CPU does so: a task that has been
+    /// Returns true if a task that seems to come back from the CPU does so. A task that has been
     /// elsewhere meanwhile may look like it (see `event::Running`).
     #[inline]
     pub fn ran_here(&self, task: &Task<T, S>, why: EnqueueReason) -> bool {
@@ -193,8 +192,8 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         interval(account.since.load(Relaxed), now)
     }
 
-    /// Lets go of the handle of a task that gave way. The last thing in a put: the compiler
-    /// need not save what it holds over a call that never happens.
+    /// Releases the handle of a task that gave way. It is the last step of a put, so that the
+    /// compiler need not save registers for a drop that never happens.
     #[inline(always)]
     pub fn let_go(&mut self) {
         self.running.take();
@@ -209,26 +208,27 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         assert!(self.running.holds(task), "YIELDER: who runs is kept");
     }
 
-    /// The same where tasks are charged between a put and its pick, too: what it had is.
+    /// Sets a task aside, and notes that it is charged up to `now`. It is for policies that charge
+    /// tasks between a put and its pick, too.
     #[inline(always)]
     pub fn set_aside_charged(&self, task: &Arc<Task<T, S>>, now: Counts) {
         self.set_aside(task);
         task.policy_state().account().since.store(now.0, Relaxed);
     }
 
-    /// The same, and the next interval begins only `now`: what passed since the put was read is
-    /// nobody's.
+    /// Sets a task aside, and begins the next interval only `now`. The time since the put belongs
+    /// to no task.
     pub fn set_aside_from(&mut self, task: &Arc<Task<T, S>>, now: Counts) {
         self.set_aside(task);
         self.stamp = now;
     }
 
-    /// Sets a task aside that has yielded and whose handle has been released.
+    /// Sets aside a task that has yielded and whose handle has been released.
     pub fn set_aside_again(&mut self, task: Arc<Task<T, S>>) {
         self.running.put(task);
     }
 
-    /// Takes the task that has been set aside since the last pick, and the time, at a pick.
+    /// Takes the task that has been set aside since the last pick, and the time of its put.
     #[inline]
     pub fn take_yielder(&mut self) -> Option<(Arc<Task<T, S>>, Counts)> {
         self.running.take().map(|task| (task, self.stamp))
@@ -239,7 +239,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         self.running.holds(task).then(|| self.running.take())?
     }
 
-    /// Adds a task that was away: ends its interval, if one is open.
+    /// Adds a task that was away, and ends its interval, if one is open.
     pub fn arrived(&mut self, task: &Task<T, S>, why: EnqueueReason, now: Counts) -> Returned {
         let runs_here = |running: &Task<T, S>| core::ptr::eq(running, task);
         if ran(why) {
@@ -296,8 +296,9 @@ impl<T, S: Accounted> RunIntervals<T, S> {
         })
     }
 
-    /// Accounts for the interval of a task that is not ready, and returns that part. `None` if the
-    /// task does not run, and for `main` before its first pick, whose interval has no known start.
+    /// Accounts for the interval of a task that is not ready, and returns that part. Returns `None`
+    /// if the task does not run, and for `main` before its first pick, whose interval has no known
+    /// start.
     #[inline]
     pub fn take_uncharged(task: &Task<T, S>, now: Counts) -> Option<Counts> {
         let account = task.policy_state().account();
@@ -317,7 +318,7 @@ const fn ran(why: EnqueueReason) -> bool {
 }
 
 /// Returns the time from `since` to `now`, as [`Counts`] are subtracted, and at most
-/// [`LONGEST_CHARGE`]. One comparison for both, if it is neither.
+/// [`LONGEST_CHARGE`]. An interval within that range costs one comparison.
 #[inline]
 fn interval(since: u64, now: Counts) -> Counts {
     let interval = Counts(now.0.wrapping_sub(since));
@@ -332,12 +333,12 @@ fn out_of_range(interval: Counts) -> Counts {
     interval.min(LONGEST_CHARGE)
 }
 
-/// The length of a timer tick, in counts, learned from the ticks themselves: the
-/// library is told neither the counter's nor the timer's rate.
+/// The length of a timer tick, in counts, learned from the ticks themselves. The library knows
+/// neither the counter's rate nor the timer's.
 ///
 /// It is the shortest distance between two ticks in the last full window, since disabled interrupts
-/// only stretch the distance to a tick. (They can shorten the next one; that is forgotten a window
-/// later.) Idle time is not a distance: an idle CPU is not told of its ticks.
+/// only stretch the distance to a tick. (They can shorten the next one, which is forgotten a window
+/// later.) Idle time does not count, since the scheduler is not told of an idle CPU's ticks.
 pub struct TickLength {
     last: Option<Counts>,
     shortest: Counts,
@@ -352,7 +353,7 @@ impl Default for TickLength {
 }
 
 impl TickLength {
-    /// Ticks per window.
+    /// The number of tick distances in a window.
     const WINDOW: u8 = 8;
     const NONE: Counts = Counts(u64::MAX);
 
@@ -388,14 +389,15 @@ impl TickLength {
         self.last = None;
     }
 
-    /// Returns half of it, to count ticks by time: a task that runs from just after one tick to the
-    /// next has run for a little less than a tick.
+    /// Returns half of the length, to count ticks by time. A task that runs from just after one
+    /// tick to the next has run for a little less than a tick.
     #[inline]
     pub const fn half(&self) -> Counts {
         Counts(self.length.0 / 2)
     }
 
-    /// Returns this many ticks, at most the longest charge; zero until two have been seen.
+    /// Returns the length of `ticks` ticks, at most the longest charge; zero until two have been
+    /// seen.
     #[inline]
     pub fn ticks(&self, ticks: u64) -> Counts {
         self.length.saturating_mul(ticks).min(LONGEST_CHARGE)

@@ -1,10 +1,10 @@
 //! Counts the steps of a scheduler call in tests, and nothing anywhere else.
 //!
-//! A step is a look at a task's link, a key of the tree that is compared, and a turn of a loop
-//! that is not over tasks. Who is first in the tree is found by walking down, which counts as
-//! [`DEPTH`] steps.
+//! A step is a look at a task's link, a comparison of a tree key, or an iteration of a loop that is
+//! not over tasks. Finding the first task of a tree walks down the tree, which counts as [`DEPTH`]
+//! steps.
 
-/// How deep a red-black tree of 4,096 tasks is at most: 2 log2 (n + 1).
+/// The largest depth of a red-black tree of 4,096 tasks: 2 log2 (n + 1).
 pub const DEPTH: usize = 24;
 
 #[cfg(feature = "steps")]
@@ -27,7 +27,7 @@ mod counted {
         static STEPS: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Adds `steps` to those of the call that this thread counts.
+    /// Adds `steps` to the count of the call that this thread measures.
     pub fn count(steps: usize) {
         STEPS.set(STEPS.get() + steps);
     }

@@ -1,14 +1,13 @@
-//! The task wrapper: what a policy remembers of a task, beside the task itself.
+//! The task wrapper: a task with its link and the policy's state of it.
 //!
-//! `axtask` stores every task as `Arc<Task<TaskInner, …>>` and never looks at
-//! the policy's part. The links are inside, so queueing a task allocates nothing.
+//! `axtask` stores every task as `Arc<Task<TaskInner, …>>` and never looks at the policy's part.
+//! The links are inside, so queueing a task allocates nothing.
 //!
-//! **LOCK** (cited by every policy): a policy's per-task state is read and
-//! written only inside scheduler calls, and those are ordered by the run
-//! queue's spin lock, or, when a task changes queues, by the release and
-//! acquire of two such locks. So its atomics are all `Relaxed` and are updated
-//! by load and store, without read-modify-write: they exist because the wrapper
-//! is shared through `Arc`, not because two CPUs race.
+//! **LOCK** (cited by every policy): a policy's per-task state is read and written only inside
+//! scheduler calls. The run queue's spin lock orders those calls. When a task changes queues, the
+//! release of one such lock and the acquire of the next order them. So the state's atomics are all
+//! `Relaxed`, and are updated by load and store without read-modify-write. They are atomics because
+//! the wrapper is shared through `Arc`, not because two CPUs race.
 
 use core::ops::Deref;
 #[cfg(any(
@@ -21,7 +20,8 @@ use crate::link::Link;
 
 /// The state of a task that a policy has not seen yet.
 pub trait InitialState {
-    /// That state. A constant, because `axtask` may build tasks in `const` context.
+    /// The state of a new task. It is a constant, because `axtask` may build tasks in `const`
+    /// context.
     const INITIAL: Self;
 }
 
@@ -34,7 +34,7 @@ pub struct Task<T, S> {
     inner: T,
     pub(crate) state: S,
     pub(crate) link: Link<Self>,
-    /// STAYS, in the layer for several CPUs: the task must run next where it ran last.
+    /// STAYS, in the crate `sched-smp`: the task must run next on the CPU where it ran last.
     #[cfg(any(
         feature = "preempted_stay",
         all(feature = "balanced", target_arch = "riscv64")
@@ -59,7 +59,7 @@ impl<T, S: InitialState> Task<T, S> {
 }
 
 impl<T, S> Task<T, S> {
-    /// The wrapped task.
+    /// Returns the wrapped task.
     pub const fn inner(&self) -> &T {
         &self.inner
     }
@@ -70,7 +70,8 @@ impl<T, S> Task<T, S> {
         &self.state
     }
 
-    /// Returns the link, for a layer that queues a task which is in no [`Queue`](crate::queue::Queue).
+    /// Returns the link, for a layer that queues a task that is in no
+    /// [`Queue`](crate::queue::Queue).
     ///
     /// # Safety
     /// The caller sets the link only while the task is in no queue, and sets it back to
@@ -80,7 +81,7 @@ impl<T, S> Task<T, S> {
         &self.link
     }
 
-    /// STAYS: whether it must run next where it ran last.
+    /// Returns true if the task must run next where it ran last (STAYS).
     #[inline(always)]
     pub fn stays(&self) -> bool {
         #[cfg(any(
@@ -95,7 +96,8 @@ impl<T, S> Task<T, S> {
         false
     }
 
-    /// Sets that, where there are such tasks.
+    /// Sets whether the task must run next where it ran last. Does nothing where no task has to
+    /// stay.
     #[inline(always)]
     pub fn set_stays(&self, stays: bool) {
         #[cfg(any(

@@ -5,9 +5,8 @@ use core::ops::{AddAssign, Sub};
 
 /// A span or reading of the CPU's hardware counter, in counts.
 ///
-/// A count is whatever the counter's frequency makes it (1 ns under icount on
-/// x86_64, 100 ns on QEMU's riscv64); this crate never converts it. People's
-/// units appear where people read.
+/// A count is whatever the counter's frequency makes it: 1 ns under icount on x86_64, 100 ns on
+/// QEMU's riscv64. This crate never converts counts. Only tools that print for people do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Counts(pub u64);
@@ -16,21 +15,21 @@ impl Counts {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// `self + other`, stopping at the largest value.
+    /// Returns `self + other`, stopping at the largest value.
     #[inline]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// `self * factor`, stopping at the largest value.
+    /// Returns `self * factor`, stopping at the largest value.
     #[inline]
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 }
 
-/// The time from `earlier` to `self`, modulo 2^64 as the hardware counts. A
-/// counter that ran backwards (two CPUs out of step) reads as zero, not as ages.
+/// The time from `earlier` to `self`, modulo 2^64 as the hardware counts. If the counter ran
+/// backwards, as with two CPUs out of step, the result is zero and not a huge span.
 impl Sub for Counts {
     type Output = Self;
     #[inline]
@@ -47,60 +46,59 @@ impl AddAssign for Counts {
     }
 }
 
-/// The identity of a task on every run of the same program: derived from its parent's
-/// key and from its place among its parent's spawns, or from a label that the
-/// program gave it, never from an address or from `axtask`'s ids.
+/// The identity of a task, the same on every run of a program. It is derived from the parent's key
+/// and the task's place among its siblings, or from a label that the program gave it. It never
+/// depends on an address or on `axtask`'s ids.
 ///
-/// 64 bits of a bijective mix (the finaliser of Steele, Lea and Flood's
-/// SplitMix64). Among n recorded tasks two keys collide with probability about
-/// n²/2^65, below 10^-12 for 4,096; a collision is found when the profile is
-/// made, and leaves both tasks unplanned.
+/// A key is 64 bits of a bijective mix (the finaliser of Steele, Lea and Flood's SplitMix64). Among
+/// n recorded tasks two keys collide with probability about n²/2^65, below 10^-12 for 4,096. A
+/// collision is found when the profile is made, and leaves both tasks unplanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct TaskKey(u64);
 
 impl TaskKey {
-    /// The task that started measuring or replaying; its descendants are the program.
+    /// The key of the task that started measuring or replaying. Its descendants are the program.
     pub const ROOT: Self = Self(0x5042_475f_524f_4f54); // "PBG_ROOT"
 
-    /// The key of this task's `ordinal`-th spawn, counted from 0.
+    /// Returns the key of this task's `ordinal`-th spawn, counted from 0.
     pub const fn child(self, ordinal: u32) -> Self {
-        // Adding before mixing keeps siblings apart: for one parent the map
-        // ordinal -> key is injective, as every step of the mix is bijective.
+        // Adding before mixing keeps siblings apart. For one parent the map ordinal -> key is
+        // injective, since every step of the mix is bijective.
         let step = (ordinal as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(mix(self.0.wrapping_add(step)))
     }
 
-    /// The key of the task that is called `label`, whoever spawned it and after how many
-    /// others.
+    /// Returns the key of the task labelled `label`. The parent and the place among its siblings do
+    /// not matter.
     ///
-    /// FNV-1a over the bytes (Fowler, Noll and Vo), then the mix of [`child`](Self::child):
-    /// FNV alone leaves the top bits of short names nearly alike. Cost: a
-    /// multiplication a byte.
+    /// It is FNV-1a over the bytes (Fowler, Noll and Vo), then the mix of [`child`](Self::child),
+    /// since FNV alone leaves the top bits of short names nearly alike. Cost: one multiplication
+    /// per byte.
     pub const fn labelled(label: &str) -> Self {
         Self(mix(Fnv::NEW.with(label.as_bytes()).0))
     }
 
-    /// The key of a label that is put together; nothing is allocated for it.
+    /// Returns the key of a label that is given in pieces. Allocates nothing.
     pub fn formatted(label: fmt::Arguments) -> Self {
         let mut hash = Fnv::NEW;
-        // It takes every text.
+        // The hash accepts every text, so this cannot fail.
         let _ = fmt::Write::write_fmt(&mut hash, label);
         Self(mix(hash.0))
     }
 
-    /// The key as a number, as profiles store it.
+    /// Returns the key as a number, as profiles store it.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The key that was once this number.
+    /// Returns the key that [`to_bits`](Self::to_bits) made this number of.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 }
 
-/// 64 bits of FNV-1a so far.
+/// The state of an FNV-1a hash of 64 bits.
 struct Fnv(u64);
 
 impl Fnv {
@@ -124,7 +122,7 @@ impl fmt::Write for Fnv {
     }
 }
 
-/// The finaliser of SplitMix64, a bijection.
+/// Returns `z` mixed by the finaliser of SplitMix64, a bijection.
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,13 +1,13 @@
 //! A queue's virtual time, where the other queues can read it.
 //!
-//! A scheduler call has its own queue's lock; the queue that a task comes from is out of
-//! its reach. What it must know of that one stands here, under a lock of its own. LEAF:
-//! that is held for a few instructions, with interrupts off like every call that takes
-//! it, and nothing else is locked meanwhile.
+//! A scheduler call holds its own queue's lock. It cannot reach the queue that a task comes from.
+//! The part of that queue that it must know is here, under a lock of its own. LEAF: that lock is
+//! held for a few instructions, with interrupts off like every call that takes it, and no other
+//! lock is taken meanwhile.
 //!
-//! This is the virtual time of generalised processor sharing (Parekh and Gallager,
-//! 1993): its speed is that of the CPU over the weight of those who are ready. Memory:
-//! 64 bytes a queue, and those of the first `CELLS` are there from the start.
+//! This is the virtual time of generalised processor sharing (Parekh and Gallager, 1993). Its speed
+//! is that of the CPU over the weight of the ready and running tasks. Memory: 64 bytes for each
+//! queue. The first `CELLS` of them are static.
 
 use alloc::boxed::Box;
 use core::ops::RangeInclusive;
@@ -20,20 +20,20 @@ use crate::ordered::Key;
 use crate::run_interval::QueueId;
 use crate::units::Counts;
 
-/// The virtual time of one queue. Alone on its cache line, since every CPU has its own.
+/// The virtual time of one queue. It has a cache line of its own, since every CPU has one.
 #[repr(align(64))]
 pub struct VirtualTime {
-    /// Whose it is, or [`QueueId::NONE`]. Relaxed: who looks for a queue has the name
-    /// from a task that was there, so the locks of that task's moves order the two.
+    /// The queue that owns this cell, or [`QueueId::NONE`]. Relaxed: a reader has the queue's name
+    /// from a task that was there, so the locks of that task's moves order the two accesses.
     owner: AtomicU32,
     state: SpinMutex<State>,
 }
 
-/// What a move of the virtual time came to.
+/// The result of a move of the virtual time.
 pub struct Moved {
-    /// How far it would have moved without bounds.
+    /// The distance that it would have moved without bounds.
     pub by: u64,
-    /// Where it is now.
+    /// The virtual time now.
     pub to: Key,
 }
 
@@ -41,9 +41,9 @@ struct State {
     /// The virtual time at `since`, as vruntime.
     time: Key,
     since: Counts,
-    /// The sum of those who are ready or run.
+    /// The sum of the weights of the ready and running tasks.
     weight: u64,
-    /// What those had who migrated while they ran, and the owner does not know of.
+    /// The CPU time of tasks that migrated while they ran, which the owner does not know of yet.
     taken_along: Counts,
 }
 
@@ -55,7 +55,7 @@ impl State {
         taken_along: Counts::ZERO,
     };
 
-    /// How far so much service moves the virtual time.
+    /// Returns how far this much service moves the virtual time.
     fn moved_by(&self, served: Counts) -> u64 {
         let served = u128::from(served.0.min(LONGEST_CHARGE.0));
         let weighted = served * u128::from(NORMAL_WEIGHT << FRACTION_BITS);
@@ -63,12 +63,12 @@ impl State {
     }
 }
 
-/// For so many queues, which is so many CPUs, nothing is ever allocated.
+/// The number of static cells. A machine with at most this many CPUs allocates nothing.
 const CELLS: usize = 64;
 
 struct Cells {
     cells: [VirtualTime; CELLS],
-    /// The next, for tests that have more queues than a machine has CPUs.
+    /// The next cells, for tests that have more queues than a machine has CPUs.
     more: Once<Box<Cells>>,
 }
 
@@ -91,7 +91,8 @@ impl VirtualTime {
         }
     }
 
-    /// The cell of a queue; `None` if it is gone or was none. Linear in the queues.
+    /// Returns the cell of a queue, or `None` if the queue is gone or is none. Linear in the
+    /// queues.
     pub fn find(queue: QueueId) -> Option<&'static Self> {
         if queue == QueueId::NONE {
             return None;
@@ -101,7 +102,7 @@ impl VirtualTime {
             .find(|cell| cell.owner.load(Relaxed) == queue.0)
     }
 
-    /// A free one, for a queue that has none.
+    /// Claims a free cell for a queue that has none.
     fn claim(queue: QueueId) -> &'static Self {
         let free = QueueId::NONE.0;
         let claims = |cell: &&Self| {
@@ -118,14 +119,14 @@ impl VirtualTime {
         }
     }
 
-    /// The virtual time at `now`, on whatever CPU that is: since its owner last moved
-    /// it, somebody ran there if anybody was ready.
+    /// Returns the virtual time at `now`, which any CPU may ask. Since the owner last moved it,
+    /// some task has run there if any was ready.
     pub fn at(&self, now: Counts) -> Key {
         let state = self.state.lock();
         state.time.later(state.moved_by(now - state.since))
     }
 
-    /// The owner has charged so much, which moves the virtual time as far as it stays
+    /// Moves the virtual time for the service that the owner has charged, as far as it stays
     /// `within`.
     fn moves(&self, now: Counts, served: i64, within: RangeInclusive<Key>) -> Moved {
         let mut state = self.state.lock();
@@ -146,24 +147,24 @@ impl VirtualTime {
         self.state.lock().weight
     }
 
-    /// A task of this weight is ready here now.
+    /// Adds the weight of a task that is ready here from now on.
     pub fn join(&self, weight: u64) {
         self.state.lock().weight += weight;
     }
 
-    /// One of those has another weight from now on.
+    /// Replaces the weight of one of those tasks.
     pub fn reweigh(&self, from: u64, to: u64) {
         self.leave(from);
         self.join(to);
     }
 
-    /// A task of this weight was ready here, or ran, and is gone.
+    /// Subtracts the weight of a task that was ready here, or ran, and is gone.
     pub fn leave(&self, weight: u64) {
         self.leave_running(weight, Counts::ZERO);
     }
 
-    /// It has migrated while it ran, after so much that is charged elsewhere. That counts
-    /// when this cell is moved next, as if it had been shared by those who are left.
+    /// Subtracts the weight of a task that migrated while it ran. Its CPU time `had` is charged
+    /// elsewhere. It counts when this cell is moved next, as if the remaining tasks had shared it.
     pub fn leave_running(&self, weight: u64, had: Counts) {
         let mut state = self.state.lock();
         state.taken_along += had;
@@ -172,11 +173,11 @@ impl VirtualTime {
     }
 }
 
-/// A queue's hold of its virtual time: from its first task until it is dropped.
+/// A queue's hold on its virtual time, from its first task until the queue is dropped.
 pub struct QueueTime {
     cell: Option<&'static VirtualTime>,
-    /// What has been charged since the virtual time was last moved, in counts, less what
-    /// had been counted then and was not charged.
+    /// The service charged since the virtual time was last moved, in counts, less the uncharged
+    /// service that the last move included.
     served: i64,
 }
 
@@ -187,19 +188,20 @@ impl QueueTime {
         served: 0,
     };
 
-    /// Where all can read it; `queue` is who holds this.
+    /// Returns the cell that all queues can read. `queue` names the queue that holds this.
     pub fn of(&mut self, queue: QueueId) -> &'static VirtualTime {
         self.cell.get_or_insert_with(|| VirtualTime::claim(queue))
     }
 
-    /// A task was charged so much here. It counts when the virtual time is moved next.
+    /// Adds a charge to a task of this queue. It counts when the virtual time is moved next.
     #[inline]
     pub fn charged(&mut self, run: Counts) {
         self.served = self.served.wrapping_add(run.0 as i64);
     }
 
-    /// What has been charged moves the virtual time, and so does what runs and is not
-    /// charged yet; it is taken off when it is.
+    /// Moves the virtual time for the service charged since the last move, and for `uncharged`,
+    /// which the running task has had so far. The next move takes `uncharged` off, since it has
+    /// been charged by then.
     pub fn moves(
         &mut self,
         queue: QueueId,

@@ -38,7 +38,7 @@ fn an_interval_begins_where_the_last_one_ended() {
     assert_eq!(interval, Counts(10), "idle time belongs to no task");
 }
 
-/// MIGRATION.
+/// MIGRATION: this queue lets go of its old handle when the task comes back.
 #[test]
 fn a_task_that_comes_back_before_the_pick_has_not_left() {
     let [mut here, mut there] = [RunIntervals::new(), RunIntervals::new()];
