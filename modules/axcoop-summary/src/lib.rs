@@ -1,28 +1,32 @@
-//! Which domains have ready coroutines of which priorities, in one word.
+//! One word that tells which domains have ready coroutines, and of which priorities.
 //!
-//! A *domain* is one program's executor of coroutines, and a *worker* is a task that runs the coroutines of one
-//! domain. An executor marks here what it has ready, and a scheduler reads it; neither knows the other. It is the
-//! *global priority bitmap* of COPS and SharedScheduler, whose kernel rebuilds it at each timer tick by a scan of all
-//! programs. Here each push and each pop that changes it updates it. So one load tells whether any domain has more
+//! A *domain* is one program's executor of coroutines, and a *worker* is a task that runs the
+//! coroutines of one domain. An executor marks in the word which priorities it has ready, and a
+//! scheduler reads the word. Neither knows the other. It is the *global priority bitmap* of COPS
+//! and SharedScheduler, whose kernel rebuilds it at each timer tick by a scan of all programs. Here
+//! each push and each pop that changes it updates it. So one load tells whether any domain has more
 //! urgent work.
 //!
 //! # The word
 //!
-//! Bit `8 × priority + domain` is set while that domain has a ready coroutine of that priority. So the lowest set bit
-//! has the most urgent priority of all, and the bits below those of a priority are the more urgent ones.
+//! Bit `8 × priority + domain` is set while that domain has a ready coroutine of that priority. So
+//! the lowest set bit has the most urgent priority of all, and the bits below those of a priority
+//! are the more urgent ones.
 //!
-//! # What a reader may rely on
+//! # Guarantees for a reader
 //!
-//! LOOK AGAIN: a caller that adds a coroutine pushes it first, then marks its priority, then looks whether a parked
-//! worker must be woken. A worker that takes the last coroutine of a priority clears the mark, and then looks once
-//! more for a coroutine pushed meanwhile; if there is one, it marks the priority again. So a queued coroutine is
-//! marked as soon as its waker is through, and a stale mark costs a worker a look.
+//! LOOK AGAIN: a caller that adds a coroutine pushes it first, then marks its priority, then looks
+//! whether a parked worker must be woken. A worker that takes the last coroutine of a priority
+//! clears the mark, and then looks once more for a coroutine pushed meanwhile. If there is one, it
+//! marks the priority again. So a queued coroutine is marked once its waker is through, and a stale
+//! mark costs a worker only a look.
 //!
-//! All operations except [`Summary::any`] and [`Summary::bits`] are `SeqCst` read-modify-writes and loads. So of a
-//! CPU that adds a coroutine and one that goes to sleep for want of any, at least one sees the other.
+//! All operations except [`Summary::any`] and [`Summary::bits`] are `SeqCst` read-modify-writes and
+//! loads. If one CPU adds a coroutine while another goes to sleep because it found none, at least
+//! one of them sees the other.
 //!
-//! **Cost.** [`Summary::mark`] of a bit that is set is a load. Every other operation is one atomic instruction or one
-//! load, and a handful of others.
+//! **Cost.** [`Summary::mark`] of a bit that is set is a load. Every other operation is one atomic
+//! instruction or one load, and a few plain instructions.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -66,7 +70,7 @@ impl Priority {
     pub const FIRST: Self = Self(0);
     /// The least urgent one, 7.
     pub const LAST: Self = Self(PRIORITIES as u8 - 1);
-    /// The priority of what has none of its own: 4.
+    /// The priority of a task or coroutine without one of its own: 4.
     pub const DEFAULT: Self = Self(4);
 
     /// Returns the priority of this number, 0 to 7. Any other number does not compile in a constant, and panics
@@ -76,7 +80,7 @@ impl Priority {
         Self(priority as u8)
     }
 
-    /// Returns its number, 0 to 7.
+    /// Returns the number of the priority, 0 to 7.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -111,7 +115,7 @@ impl DomainId {
         Self(domain as u8)
     }
 
-    /// Returns its number, 0 to 7.
+    /// Returns the number of the domain, 0 to 7.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -142,7 +146,7 @@ impl Bits {
     }
 }
 
-/// The word; see the [crate documentation](crate).
+/// The word, as the [crate documentation](crate) describes it.
 #[derive(Debug)]
 pub struct Summary(AtomicU64);
 

@@ -2,19 +2,19 @@
 //!
 //!  1. A task's vruntime grows by its time on the CPU, in counts of the hardware counter, times
 //!     1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)).
-//!  2. The ready task with the smallest vruntime runs, to one [bucket](sched_core::buckets): among
-//!     tasks whose vruntimes are less than a bucket's width apart, which is at most half a tick,
-//!     the one that came first may run. [`ExactCfsScheduler`] has no buckets; there ties are in
-//!     order of arrival.
-//!  3. `min_vruntime` is the smallest vruntime in the queue, with that of the running task, or the
+//!  2. The ready task with the smallest vruntime runs, to the precision of one
+//!     [bucket](sched_core::buckets). Among tasks whose vruntimes differ by less than a bucket's
+//!     width, the one that came first may run. A width is at most half a tick.
+//!     [`ExactCfsScheduler`] has no buckets. There ties are in order of arrival.
+//!  3. `min_vruntime` is the smallest vruntime among the ready tasks and the running one, or the
 //!     start of its bucket. It never decreases, and moves at every tick and before a task joins or
 //!     leaves.
 //!  4. A new task starts [`GRANULARITY_TICKS`] after `min_vruntime`, as if it had just run: a
 //!     chain of tasks that spawn each other cannot starve tasks that were there before.
 //!  5. A task that wakes is at most [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime`, however long
 //!     it slept.
-//!  6. A task that yields sits out one pick if another task is ready, and goes behind the one that
-//!     runs then: its vruntime is raised to the start of that one's bucket. It is never lowered,
+//!  6. A task that yields sits out one pick if another task is ready. It goes behind the task that
+//!     runs then: its vruntime is raised to the start of that task's bucket. It is never lowered,
 //!     so no debt is forgiven.
 //!  7. A task that changes queues keeps its lag: vruntime_new = V_new + (vruntime_old − V_old),
 //!     where V is a queue's virtual time, as of now. V moves by the service over the weight of all
@@ -29,37 +29,37 @@
 //! 11. A task from another queue starts no earlier than this queue's entry line. The line moves
 //!     half as fast as the virtual time, and is at most [`GRANULARITY_TICKS`] +
 //!     [`SLEEPER_CREDIT_TICKS`] behind `min_vruntime` and [`ENTRY_TICKS`] ahead.
-//! 12. Another CPU is given the task that would run first here of those that may run there (the
-//!     crate `sched-smp`). It changes queues by rules 7 and 11.
+//! 12. Another CPU gets the task that would run first here among those that may run there (the
+//!     crate `sched-smp`). That task changes queues by rules 7 and 11.
 //!
-//! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of one nice value
-//! is about a tenth of the CPU. Stock axsched 0.3.1 differs in rules 1 (ticks), 3 (moves only in
-//! add and remove), 5, 7, 8, 9 and 11. Rule 4 is Linux's `START_DEBIT`. Rule 7 is Linux's with
-//! another virtual time: that of generalised processor sharing in place of `min_vruntime`, which
-//! stands still for a round and then jumps. Rule 11 is ours: a mover works off its debt of a slow
-//! queue on a fast one, and could come back first in line every time, so that the tasks that stay
-//! would starve (`docs/adr/0015-lag-by-virtual-time.md`).
+//! After Linux's scheduler of that name (Molnár, 2007) and its weights: a step of one nice value is
+//! about a tenth of the CPU. Stock axsched 0.3.1 differs in rules 1 (ticks), 3 (moves only in add
+//! and remove), 5, 7, 8, 9 and 11. Rule 4 is Linux's `START_DEBIT`. Rule 7 is Linux's with another
+//! virtual time: that of generalised processor sharing in place of `min_vruntime`, which stands
+//! still for a round and then jumps. Rule 11 is ours. Without it, a mover could work off the debt
+//! of a slow queue on a fast one, and come back first in line every time. The tasks that stay would
+//! starve (`docs/adr/0015-lag-by-virtual-time.md`).
 //!
-//! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture: it is compared by
-//! difference, and one that is older than [`MEMORY`] not at all. Below, all weights are equal, and
-//! n counts the tasks, with sleepers and movers, that are on the queue at any time while a task
-//! waits there.
+//! **Bounds.** vruntime is 64 bits wide and wraps, on every architecture. It is compared by
+//! difference, and ignored if it is older than [`MEMORY`]. Below, all weights are equal. n counts
+//! the tasks that are on the queue at any time while a task waits there, with sleepers and movers.
 //!
-//! - One queue: each runs again after at most (n − 1) × (2 × `GRANULARITY_TICKS` +
-//!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks; in exact order it is 6. The same holds on
-//!   several queues with equal loads, in all scenes of `tests/movers.rs`. While the length of a
-//!   tick changes, half an old tick is added.
+//! - One queue: each task runs again after at most (n − 1) × (2 × `GRANULARITY_TICKS` +
+//!   `SLEEPER_CREDIT_TICKS` + 1½) = 6½ × (n − 1) ticks. In exact order it is 6 × (n − 1). The same
+//!   holds on several queues with equal loads, in all scenes of `tests/movers.rs`. While the length
+//!   of a tick changes, half an old tick is added.
 //! - Several queues, whatever their loads: a preempted task runs again within 38 × n ticks, one
 //!   that has just come within 52 × n. A preempted task is at most L = `GRANULARITY_TICKS` + 2
-//!   ahead of `min_vruntime`, with two widths of a bucket, and a mover L = 6. The entry line is
-//!   there, or as far as it goes, after 2 × (L + 3) × n ticks of service. From then on no task
-//!   comes before `min_vruntime` + 1, and for each tick that this moves, each of n tasks has at
-//!   most 5. The tasks before it in its bucket then have at most 4 each. The longest wait in the
-//!   lopsided scenes of `tests/movers.rs` is 8.7 × n.
-//! - Shares, on one queue and on several with equal loads, are within a tenth of max-min fair if
-//!   sleepers ask for more than that and never sleep so long that they lose more than their
-//!   credit. Else they are within a tenth of the range between that and generalised processor
-//!   sharing. `tests/movers.rs` defines both.
+//!   ahead of `min_vruntime`, with two widths of a bucket, and a mover L = 6. After 2 × (L + 3) × n
+//!   ticks of service, the entry line has reached the task or its own limit. From then on no task
+//!   comes before `min_vruntime` + 1. For each tick that this moves, each of n tasks has at most 5.
+//!   The tasks before it in its bucket then have at most 4 each. The longest wait in the lopsided
+//!   scenes of `tests/movers.rs` is 8.7 × n.
+//! - Shares are within a tenth of max-min fair, on one queue and on several with equal loads. That
+//!   holds if sleepers ask for more than their share and never sleep so long that they lose more
+//!   than their credit. Else they are within a tenth of the range between that and generalised
+//!   processor sharing. `tests/movers.rs` defines both.
+//! - A yield gains nothing, and the yielder loses the time that it was behind (rule 6).
 //! - A yield gains nothing, and the yielder loses what it was behind (rule 6).
 //!
 //! **Cost.** A put and the pick after it have one counter read, one multiplication, no division,
@@ -67,7 +67,7 @@
 //! ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost O(log n). A
 //! tick, spawn, wake and leave have a division, under a lock that is held for little more than
 //! that. A change of queues has two more, and a search that is linear in the number of queues.
-//! Nothing allocates on up to 64 queues. Needs `axtask/preempt`.
+//! Nothing allocates on up to 64 queues. The policy needs `axtask/preempt`.
 //! `docs/adr/0020-order-to-a-bucket.md` says how the cost is kept low.
 
 use alloc::sync::Arc;
@@ -85,26 +85,26 @@ use sched_core::virtual_time::{QueueTime, VirtualTime};
 
 /// A task under [`CfsScheduler`].
 pub type CfsTask<T> = KeyedTask<T, CfsState>;
-/// The completely fair scheduler; `C` is where it reads the time.
+/// The completely fair scheduler. `C` is the clock that it reads.
 pub type CfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C>>;
 /// The scheduler with its ready queue in exact order (rule 2), in O(log n).
 pub type ExactCfsScheduler<T, C = CpuCounter> = Adapter<Cfs<T, C, Ordered<T, CfsState>>>;
 
-/// How far ahead of the first in line the running task must be for a tick to preempt it, in ticks
-/// of its own weight. Two, so that equal tasks alternate every few ticks and not at each.
+/// The lead over the first task in line at which a tick preempts the running task, in ticks of its
+/// own weight. It is two, so that equal tasks alternate every few ticks and not at each.
 pub const GRANULARITY_TICKS: u64 = 2;
 
-/// How far behind `min_vruntime` a task may wake, in ticks. One: it is first in line, and cannot
-/// keep the CPU for longer than a tick because of that.
+/// The most by which a task may wake behind `min_vruntime`, in ticks. It is one: such a task is
+/// first in line, and cannot keep the CPU for longer than a tick because of that.
 pub const SLEEPER_CREDIT_TICKS: u64 = 1;
 
-/// How far ahead of `min_vruntime` movers may be made to start, in ticks (rule 11). One: with less,
-/// movers would hold `min_vruntime` where it is.
+/// The furthest start ahead of `min_vruntime` that rule 11 demands of movers, in ticks. It is one:
+/// with less, movers would hold `min_vruntime` where it is.
 pub const ENTRY_TICKS: u64 = 1;
 
-/// How long a task that is away is remembered, in counts: 2.4 hours at 1 GHz. A task that comes
-/// back later is treated as owing nothing and owed nothing: no debt is that large, and within this
-/// time no `min_vruntime` goes half-way round the line, not even beside a task of nice 19.
+/// The time for which a task that is away is remembered, in counts: 2.4 hours at 1 GHz. A task that
+/// comes back later owes nothing and is owed nothing, since no debt is that large. Within this time
+/// no `min_vruntime` goes half-way round the line, not even beside a task of nice 19.
 pub const MEMORY: Counts = LONGEST_CHARGE;
 
 /// The state of CFS in a task; its vruntime is the key. Relaxed: see LOCK in
@@ -136,12 +136,12 @@ fn weight<T>(task: &CfsTask<T>) -> u64 {
     share(task).weight()
 }
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Cfs<T, C, Q = Buckets<T, CfsState>> {
     ready: Q,
     intervals: RunIntervals<T, Keyed<CfsState>>,
     min_vruntime: Key,
-    /// Rule 7. It is moved at every tick.
+    /// The virtual time of this queue (rule 7), moved at every tick.
     time: QueueTime,
     /// The entry line (rule 11).
     entry: Key,
@@ -203,9 +203,9 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.entry = entry.max(first).min(last);
     }
 
-    /// Brings the virtual time up to date before a task joins or leaves: until now, the tasks that
-    /// were ready share it. The running task is not charged: this may be another CPU than its own,
-    /// on which it may be migrating, and then it is in another queue (KEY).
+    /// Brings the virtual time up to date before a task joins or leaves, since the tasks that were
+    /// ready share the time until now. The running task is not charged. This may be another CPU
+    /// than its own, on which the task may be migrating, and then it is in another queue (KEY).
     fn catch_up(&mut self, now: Counts) {
         let uncharged = self.intervals.uncharged(now);
         self.move_time(now, uncharged);
@@ -247,7 +247,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.time().leave(weight(task));
     }
 
-    /// Picks when no yield came before.
+    /// Ends a pick that follows no yield.
     #[cold]
     #[inline(never)]
     fn dispatch_after_no_yield(
@@ -261,7 +261,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         first
     }
 
-    /// Requeues a task that has not just yielded here.
+    /// Enqueues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason) {
@@ -276,7 +276,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
         self.put(task, key);
     }
 
-    /// Puts a task into the queue that has not yielded.
+    /// Puts a task that has not yielded into the queue.
     fn put(&mut self, task: Arc<CfsTask<T>>, key: Key) {
         self.ready.place(task, key, self.min_vruntime);
     }
@@ -321,8 +321,8 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
 
     #[inline]
     fn enqueue(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason) {
-        // Code that a yield does not need is out of line, and its last call: no register is saved over
-        // it, and `axtask` can inline the rest.
+        // Code that a yield does not need is out of line, and is its last call. So no register is
+        // saved over it, and `axtask` can inline the rest.
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(&task, why) {
             return self.comes_back(task, why);
         }

@@ -9,33 +9,33 @@
 //!  2. **Workers.** A worker has the priority of the most urgent coroutine that is ready in its
 //!     domain at the time of the decision, not at the time of its put. A worker whose domain has
 //!     nothing ready comes after all other tasks. The coroutine that a worker polls counts, too,
-//!     while the worker runs or is preempted: the one that it [says](CoopState::polls), or else
-//!     the one that it was picked for. The ready coroutines of its domain count for a preempted
-//!     worker only if no other worker of the domain waits in this queue that could take them at
-//!     once.
+//!     while the worker runs or is preempted. That is the one that it [says](CoopState::polls), or
+//!     else the one that it was picked for. The ready coroutines of its domain count for a
+//!     preempted worker only if no other worker of the domain waits in this queue that could take
+//!     them at once.
 //!  3. **Slices.** Within a priority the task that has been ready longest runs, for a slice of
 //!     [`SLICE_TICKS`] timer ticks (50 ms at 100 Hz).
 //!  4. **Ticks.** A tick asks for rescheduling if a more urgent task is ready, or if the slice is
-//!     over and a task of the same priority is ready. But if a tick takes the last of a slice, and
-//!     is the first since the task was picked, it leaves the task the CPU until the next tick. So
-//!     a task that is picked again and again just before a tick, as more urgent tasks yield there,
-//!     makes progress all the same.
+//!     over and a task of the same priority is ready. But if a tick ends a slice, and is the first
+//!     since the task was picked, it leaves the task the CPU until the next tick. So a task makes
+//!     progress even if it is picked again and again just before a tick, because more urgent tasks
+//!     yield there.
 //!  5. A task that is preempted within its slice keeps the rest of it, and its place before all
 //!     others of its priority. A task whose slice is over, that yields or that wakes goes behind
 //!     them with a new slice.
-//!  6. **Yields.** A task that yields sits out one pick if another task is ready, however urgent
-//!     it is itself; then it is as ready as others. So a worker that yields because a more urgent
+//!  6. **Yields.** A task that yields sits out one pick if another task is ready, however urgent it
+//!     is itself. Then it is as ready as others. So a worker that yields because a more urgent
 //!     coroutine is ready elsewhere gives its CPU to that. A worker that yields for nothing lets
 //!     the next task run until that yields, blocks, or a tick comes.
 //!  7. **Share.** Every [`SHARE_TICKS`]th tick of a queue with a waiting task is for the task that
 //!     has waited longest there, whatever its priority. It is picked next. If others are more
 //!     urgent, it has the CPU until the next tick, and then goes behind those of its priority.
-//!  8. **Priority inheritance.** A priority that is [lent](CoopState::lend) to a task is its own
-//!     while it is lent, if it is more urgent. For a ready task this counts from the next tick,
+//!  8. **Priority inheritance.** A priority that is [donated](CoopState::lend) to a task is its own
+//!     while it is donated, if it is more urgent. For a ready task this counts from the next tick,
 //!     block, exit or preemption of its CPU on, and the task keeps its place by waiting time.
-//!  9. **Several CPUs.** Another CPU is given the task that would run first here, of those that
-//!     may run there (the crate `sched-smp`). It arrives there behind those of its priority, with
-//!     the rest of its slice and the coroutine that it polls.
+//!  9. **Several CPUs.** Another CPU gets the task that would run first here among those that may
+//!     run there (the crate `sched-smp`). It arrives there behind those of its priority, with the
+//!     rest of its slice and the coroutine that it polls.
 //!
 //! Rules 1 and 2 are those of COPS and SharedScheduler (Zhao et al.), which order programs by the
 //! most urgent coroutine of each. Theirs scan the programs for it at each timer tick, and leave
@@ -49,21 +49,26 @@
 //! the CPU together.
 //!
 //! **Several CPUs.** Each has its own queue and its own order. With n tasks on all CPUs each runs
-//! again within 20 × n + 10 ticks: the bound of its queue, and that of the queue that it is handed
-//! over to, where it stays until it has run. There is no global order: if two urgent tasks are in
-//! one queue, the second waits for the first, within the bound, while another CPU runs a less
-//! urgent task. Only an idle CPU takes it at once. A domain with a worker on each CPU has that
-//! order among its own coroutines all the same, as each of its workers takes the most urgent one
-//! at its next await.
+//! again within 20 × n + 10 ticks. That is the bound of its queue, and that of the queue that it is
+//! handed over to, where it stays until it has run. There is no global order. If two urgent tasks
+//! are in one queue, the second waits for the first, within the bound, while another CPU runs a
+//! less urgent task. Only an idle CPU takes it at once. A domain with a worker on each CPU has that
+//! order among its own coroutines all the same. Each of its workers takes the most urgent one at
+//! its next await.
 //!
-//! **Cost.** A yield is one list operation for the put and one for the pick, a find-first-set,
-//! and, if workers wait, one load of the summary, a second find-first-set, and a look at the first
-//! of each list of that priority. The scheduler is not called when a coroutine becomes ready. No
-//! loop is over tasks, with these exceptions: a tick looks at 24 lists when the share is due; a
-//! worker that is preempted in a poll is put among those of its domain in this queue; the next
-//! tick, block or preemption after a priority was lent looks at all ready tasks (rule 8); and so
-//! do `remove_task`, which `axtask` never calls, and rule 9. Nothing allocates. Needs
-//! `axtask/preempt`: without it ticks have no effect except for rule 7 at the next yield or block.
+//! **Cost.** A yield is one list operation for the put, and one for the pick with a find-first-set.
+//! If workers wait, a pick also loads the summary once, does a second find-first-set, and looks at
+//! the first task of each list of that priority. The scheduler is not called when a coroutine
+//! becomes ready. Nothing allocates. No loop is over tasks, with these exceptions:
+//!
+//! - A tick looks at 24 lists when the share is due.
+//! - A worker that is preempted in a poll is put among those of its domain in this queue.
+//! - The next tick, block or preemption after a priority was donated looks at all ready tasks (rule
+//!   8).
+//! - So do `remove_task`, which `axtask` never calls, and rule 9.
+//!
+//! The policy needs `axtask/preempt`: without it ticks have no effect except for rule 7 at the next
+//! yield or block.
 
 mod level;
 mod ready;
@@ -90,24 +95,24 @@ use ready::Ready;
 
 /// A task under [`CoopScheduler`].
 pub type CoopTask<T> = Task<T, CoopState>;
-/// The scheduler that sees coroutines; `S` is where it finds the summary of the ready ones.
+/// The scheduler that sees coroutines. `S` names the summary of the ready ones.
 pub type CoopScheduler<T, S = SystemCoop> = Adapter<Coop<T, S>>;
 
 /// The period of the share, in ticks (rule 7).
 pub const SHARE_TICKS: u32 = 10;
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Coop<T, S> {
     ready: Ready<T>,
-    /// The task that gave way since the last pick and is not to be picked: it has yielded (rule 6),
-    /// or was preempted for a share, which is not for the task that has just run (rule 7).
+    /// The task that gave way since the last pick and sits out the next one. It has yielded (rule
+    /// 6), or was preempted for a share, which is not for the task that has just run (rule 7).
     aside: Slot<T, CoopState>,
     is_aside_preempted: bool,
     /// True if a tick has hit the running task since it was picked (rule 4).
     has_ticked: bool,
-    /// Ticks with a waiting task since the last share was due (rule 7).
+    /// The number of ticks with a waiting task since the last share was due (rule 7).
     ticks: u32,
-    /// The number of lendings that have been seen (rule 8).
+    /// The number of donations that have been seen (rule 8).
     lendings: u64,
     source: PhantomData<fn() -> S>,
 }
@@ -183,7 +188,7 @@ impl<T, S: CoopSource> Coop<T, S> {
         Some(next)
     }
 
-    /// Moves ready tasks up if a priority was lent since the last look (rule 8).
+    /// Moves ready tasks up if a priority was donated since the last look (rule 8).
     #[inline]
     fn look_for_lent(&mut self) {
         let lendings = S::lendings().load(Acquire);

@@ -1,75 +1,77 @@
 //! EEVDF: earliest eligible virtual deadline first.
 //!
 //!  1. A queue's virtual time moves by the service over the weight of all ready and running tasks,
-//!     at every tick, join and leave. It never decreases. If all of them are ahead of it, it goes
-//!     on to the next one.
+//!     at every tick, join and leave. It never decreases. If all of them are ahead of it, it jumps
+//!     to the first of them.
 //!  2. A task's vruntime grows by its time on the CPU, in counts of the hardware counter, times
-//!     1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)). Its lag is how far
-//!     that is behind the virtual time: what the queue owes it or, negative, what it has had too
-//!     much. It is eligible if its lag is not negative.
+//!     1024 over the weight of its nice value ([`WEIGHTS`](nice::WEIGHTS)). Its lag is how far that
+//!     is behind the virtual time: the time that the queue owes it or, if negative, has given it
+//!     too much. It is eligible if its lag is not negative.
 //!  3. A task requests [`SLICE_TICKS`] of the CPU at a time. The virtual deadline of a request is
 //!     the task's vruntime at its beginning, plus the request over its weight. When the vruntime
 //!     is there, to the nearest tick, the next request begins.
-//!  4. The eligible task with the earliest deadline runs. If no task is eligible, the smallest
-//!     vruntime runs. Both are to one [bucket](sched_core::buckets): among tasks whose deadlines
-//!     or vruntimes are less than a bucket's width apart, which is at most half a tick, the one
-//!     that came first may be first. A task may become eligible late by the same width of
-//!     vruntime. A pick takes notice of at most [`MOVES`] tasks that have become eligible; the
-//!     next picks take the rest. [`ExactEevdfScheduler`] has no buckets, and ties are in the order
-//!     in which the tasks became eligible.
+//!  4. The eligible task with the earliest deadline runs. If no task is eligible, the task with the
+//!     smallest vruntime runs. Both orders are to the precision of one
+//!     [bucket](sched_core::buckets). Among tasks whose deadlines or vruntimes differ by less than
+//!     a bucket's width, the one that came first may be first. A width is at most half a tick. A
+//!     task may become eligible late by the same width of vruntime. A pick moves at most [`MOVES`]
+//!     tasks that have become eligible, and the next picks move the rest. [`ExactEevdfScheduler`]
+//!     has no buckets. There ties are in the order in which the tasks became eligible.
 //!  5. A tick preempts the running task if its request is served and another task is ready. Before
 //!     that neither an earlier deadline nor a wake does (run to parity).
 //!  6. A new task starts without lag.
 //!  7. A task that leaves keeps its lag, however long it is away and to whichever queue it comes
-//!     back: at most [`SLICE_TICKS`] that it is owed and [`LAG_TICKS`] that it owes, in ticks of
-//!     its own weight. It comes back with a new request. A running task owes no more than
+//!     back. It keeps at most [`SLICE_TICKS`] that it is owed and [`LAG_TICKS`] that it owes, in
+//!     ticks of its own weight. It comes back with a new request. A running task owes no more than
 //!     `LAG_TICKS` after a tick, either: it had that time while no task was ready that is owed it.
-//!  8. A task that yields while another is ready gives up the rest of its request: its vruntime is
-//!     raised to the deadline, and to the virtual time if it is owed more than that. The time
-//!     given up counts as service (rule 1). It sits out one pick.
+//!  8. A task that yields while another is ready gives up the rest of its request. Its vruntime is
+//!     raised to the deadline, and to the virtual time if it is owed more than that. The time given
+//!     up counts as service (rule 1). It sits out one pick.
 //!  9. A preempted task keeps its vruntime and the rest of its request.
 //! 10. `set_priority` takes nice values from −20 to 19. The time until then is charged by the old
 //!     weight. The lag and the rest of the request stay the same in time on the CPU.
-//! 11. Another CPU is given the task that would run first here of those that may run there (the
-//!     crate `sched-smp`). It keeps its lag by rule 7.
+//! 11. Another CPU gets the task that would run first here among those that may run there (the
+//!     crate `sched-smp`). That task keeps its lag by rule 7.
 //!
 //! After Stoica and Abdel-Wahab (1995), and its form in Linux 6.6: requests of one size, and rule
 //! 5, its `RUN_TO_PARITY`. (There a wake preempts a task that is no longer eligible; here no wake
 //! does.) Linux's virtual time is the average of all vruntimes, which goes back when a task comes
-//! that is owed, or leaves that owes. Rule 1 has the slope of generalised processor sharing and
-//! the step to the first of WF2Q+ (Bennett and Zhang, 1997), and does not go back: a waiting task
-//! is overtaken only by tasks before its deadline, and their time passes. Rule 8 is that of later
-//! Linux (2025), which takes only from an eligible task, and never more than the request: there a
-//! task that yields beside turns that are longer than a request saves up the difference. Rule 7
-//! has two limits in place of Linux's one: with no more credit than a request, a task that comes
-//! has no deadline before the virtual time, so no rule like CFS's 11 is needed against movers.
+//! that is owed, or leaves that owes. Rule 1 has the slope of generalised processor sharing and the
+//! step to the first task of WF2Q+ (Bennett and Zhang, 1997). It does not go back. So a waiting
+//! task is overtaken only by tasks before its deadline, and their time passes.
 //!
-//! **Bounds.** Below, all weights are equal, and n counts the tasks, with sleepers and movers,
-//! that are on the queue at any time while a task waits there. Ticks in which preemption is
-//! disabled are added.
+//! Rule 8 is that of later Linux (2025), which takes only from an eligible task, and never more
+//! than the request. There a task that yields beside slices longer than a request saves up the
+//! difference. Rule 7 has two limits in place of Linux's one. With no more credit than a request, a
+//! task that comes has no deadline before the virtual time. So no rule like CFS's 11 is needed
+//! against movers.
 //!
-//! - Each runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several, whatever
-//!   their loads. A waiting task has its deadline at most [`LAG_TICKS`] + [`SLICE_TICKS`] after
-//!   the virtual time (rule 7), which is there after n times that in ticks. Then no task comes
-//!   before it any more, and the tasks before it have at most as much to come. The order to one
-//!   bucket adds half a tick to each of the two, and half a tick for becoming eligible late; the
-//!   picks until it is moved, at most n / `MOVES` of three ticks, are less than the other half. In
-//!   exact order it is 12 × n. A task that has yielded has its next request behind the one that it
-//!   gave up, and so waits up to 2 × `SLICE_TICKS` × n more. The longest wait in a test, of a task
-//!   that owes most among n − 1 that come back owed most, is 7.8 × n.
+//! **Bounds.** Below, all weights are equal. n counts the tasks that are on the queue at any time
+//! while a task waits there, with sleepers and movers. Ticks in which preemption is disabled are
+//! added.
+//!
+//! - Each task runs again after at most [`WAIT_TICKS`] × n ticks, on one queue and on several,
+//!   whatever their loads. A waiting task has its deadline at most [`LAG_TICKS`] + [`SLICE_TICKS`]
+//!   after the virtual time (rule 7), which reaches it after n times that in ticks. Then no task
+//!   comes before it any more, and the tasks before it have at most as much to come. The order to
+//!   one bucket adds half a tick to each of the two, and half a tick for becoming eligible late.
+//!   The picks until it is moved, at most n / `MOVES` of three ticks, are less than the remaining
+//!   half. In exact order the bound is 12 × n. A task that has yielded has its next request behind
+//!   the one that it gave up, and so waits up to 2 × `SLICE_TICKS` × n more. The longest wait in a
+//!   test, of a task that owes most among n − 1 that come back owed most, is 7.8 × n.
 //! - vruntime is 64 bits wide and wraps; only those of tasks in one queue are compared. A task
 //!   that is away keeps only its lag, so it may be away for ever.
 //! - Neither a yield nor a change of queues gains anything.
 //!
-//! **Cost.** A put and the pick after it have one counter read, three multiplications, no
-//! division, and the same number of instructions for any number of tasks. Each request is moved
-//! from one queue to the other once, and a pick moves at most [`MOVES`]. Tasks of high nice values
+//! **Cost.** A put and the pick after it have one counter read, three multiplications, no division,
+//! and the same number of instructions for any number of tasks. Each request is moved from one
+//! queue to the other once, and a pick moves at most [`MOVES`]. Tasks of high nice values
 //! ([`buckets`](sched_core::buckets)), and all until two ticks have been seen, cost O(log n). A
 //! tick, spawn, wake and leave have a division, under a lock that is held for little more than
-//! that. Nothing allocates on up to 64 queues. Needs `axtask/preempt`.
+//! that. Nothing allocates on up to 64 queues. The policy needs `axtask/preempt`.
 //! `docs/adr/0020-order-to-a-bucket.md` says how the cost is kept low.
 
-// Long: a policy is one file, and a fifth of it is the rules.
+// The file is long because a policy is one file, and a fifth of it is the rules.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -87,17 +89,17 @@ use sched_core::virtual_time::{QueueTime, VirtualTime};
 
 /// A task under [`EevdfScheduler`].
 pub type EevdfTask<T> = KeyedTask<T, EevdfState>;
-/// The scheduler by virtual deadlines; `C` is where it reads the time.
+/// The scheduler by virtual deadlines. `C` is the clock that it reads.
 pub type EevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C>>;
 /// The scheduler with its queues in exact order (rule 4), in O(log n).
 pub type ExactEevdfScheduler<T, C = CpuCounter> = Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>;
 
-/// A request, in ticks of the task's own weight. Two, as CFS's granularity: equal tasks alternate
-/// every few ticks and not at each.
+/// The length of a request, in ticks of the task's own weight. It is two, like CFS's granularity,
+/// so that equal tasks alternate every few ticks and not at each.
 pub const SLICE_TICKS: u64 = 2;
 
-/// How much of its debt a task takes along when it leaves, in ticks of its own weight. Two
-/// requests, as in Linux: it can be one ahead when it gets the CPU, and have one then.
+/// The most debt that a task keeps when it leaves, in ticks of its own weight. It is two requests,
+/// as in Linux: a task can be one ahead when it gets the CPU, and have one then.
 pub const LAG_TICKS: u64 = 2 * SLICE_TICKS;
 
 /// The longest wait of a task, in ticks for each task of its queue, if all weights are equal.
@@ -114,11 +116,11 @@ const MOVED: u8 = 2;
 pub struct EevdfState {
     account: Account,
     share: Share,
-    /// Valid while it is ready or runs.
+    /// The vruntime; valid while the task is ready or runs.
     vruntime: AtomicU64,
-    /// The end of its request; valid while it is ready or runs.
+    /// The end of the request; valid while the task is ready or runs.
     deadline: AtomicU64,
-    /// Valid while it is away.
+    /// The lag; valid while the task is away.
     lag: AtomicI64,
 }
 
@@ -188,7 +190,7 @@ fn service(vruntime: u64, weight: u64) -> Counts {
     Counts((weighted >> (NORMAL_WEIGHT.trailing_zeros() + FRACTION_BITS)) as u64)
 }
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
     /// The tasks that were not eligible when they came, by vruntime.
     waiting: Q,
@@ -198,7 +200,7 @@ pub struct Eevdf<T, C, Q = Buckets<T, EevdfState>> {
     time: QueueTime,
     /// The virtual time as last moved (rule 1).
     now: Key,
-    /// LOOK: what a pick has to look at before it takes the first waiting task. `ELIGIBLE` is set
+    /// LOOK: the checks that a pick needs before it takes the first waiting task. `ELIGIBLE` is set
     /// exactly if `eligible` has a task. While it is, `MOVED` is set unless the first waiting task
     /// is not eligible.
     look: u8,
@@ -233,9 +235,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         is_served
     }
 
-    /// Forgives the running task what it owes beyond [`LAG_TICKS`], as if it had left (rule 7). It
-    /// had the CPU while no other task was ready that is owed it, and that would add up. The
-    /// virtual time is that of now.
+    /// Forgives the running task the debt beyond [`LAG_TICKS`], as if it had left (rule 7). It had
+    /// that time while no other task was ready that is owed it, and such debts would add up. `now`
+    /// must be up to date.
     fn forgive(&self, state: &EevdfState) {
         let most = self
             .now
@@ -247,9 +249,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Gives up the rest of a request, and what more the task is owed (rule 8). Returns its
-    /// vruntime then. A task that yields again and again would save that up without end, as each
-    /// time another task runs, perhaps for longer than a request.
+    /// Gives up the rest of a request, and any further time that the task is owed (rule 8). Returns
+    /// the vruntime after that. Otherwise a task that yields again and again would save up credit
+    /// without end, since each time another task runs, perhaps for longer than a request.
     #[inline]
     fn give_up(&mut self, state: &EevdfState) -> Key {
         let (vruntime, deadline) = (state.vruntime(), state.deadline().max(self.now));
@@ -265,7 +267,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         vruntime
     }
 
-    /// Moves the virtual time (rule 1); `also` is the vruntime of a task that is about to leave.
+    /// Moves the virtual time (rule 1). `also` is the vruntime of a task that is about to leave.
     fn move_time(&mut self, now: Counts, uncharged: Counts, also: Option<Key>) {
         let running = self.intervals.running();
         let running = running.map(|running| state(running).vruntime());
@@ -281,9 +283,9 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
             .to;
     }
 
-    /// Brings the virtual time up to date before a task joins or leaves: until now, the tasks that
-    /// were ready share it. The running task is not charged: this may be another CPU than its own,
-    /// on which it may be migrating, and then it is in another queue (KEY).
+    /// Brings the virtual time up to date before a task joins or leaves, since the tasks that were
+    /// ready share the time until now. The running task is not charged. This may be another CPU
+    /// than its own, on which the task may be migrating, and then it is in another queue (KEY).
     fn catch_up(&mut self, now: Counts, also: Option<Key>) {
         let uncharged = self.intervals.uncharged(now);
         self.move_time(now, uncharged, also);
@@ -300,8 +302,8 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.put(task);
     }
 
-    /// Accounts for a ready or running task that has left: it takes its lag along (rule 7). The
-    /// virtual time is that of now.
+    /// Accounts for a ready or running task that has left with its lag (rule 7). `now` must be up
+    /// to date.
     fn leave(&mut self, state: &EevdfState) {
         let lag = self.limited(self.now.after(state.vruntime()), state);
         state.lag.store(lag, Relaxed);
@@ -330,12 +332,12 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
                 self.limited(lag, state)
             });
         }
-        // In ticks of the queue that it left, which may have been longer.
+        // The lag is in ticks of the queue that it left, which may have been longer.
         let request = state.factor().times(self.slice) as i64;
         self.join(task, lag.min(request), now);
     }
 
-    /// Puts a ready task into its queue. `around`: see [`ByKey::insert`].
+    /// Puts a ready task into its queue. `around` is that of [`ByKey::insert`].
     #[inline]
     fn enqueue_at(&mut self, task: Arc<EevdfTask<T>>, vruntime: Key, around: Key) {
         if vruntime > self.now {
@@ -345,7 +347,8 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Not inlined, nor is the rest of what a yield seldom needs: it would cost more.
+    /// Makes a task eligible. It is not inlined, since the rarely used code would make each yield
+    /// dearer.
     #[inline(never)]
     fn make_eligible(&mut self, task: Arc<EevdfTask<T>>) {
         self.look |= ELIGIBLE | MOVED;
@@ -353,7 +356,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.eligible.insert(task, deadline, self.now);
     }
 
-    /// Puts a task into its queue that has not yielded.
+    /// Puts a task that has not yielded into its queue.
     #[inline(never)]
     fn put(&mut self, task: Arc<EevdfTask<T>>) {
         let vruntime = state(&task).vruntime();
@@ -366,7 +369,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Takes the next out (rule 4).
+    /// Takes out the next task (rule 4).
     #[inline]
     fn pop(&mut self) -> Option<Arc<EevdfTask<T>>> {
         if self.look != 0 {
@@ -375,7 +378,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.waiting.pop()
     }
 
-    /// Takes the next task out if a task is eligible, or may have become so (LOOK).
+    /// Takes out the next task if a task is eligible, or may have become so (LOOK).
     #[inline(never)]
     fn pop_eligible(&mut self) -> Option<Arc<EevdfTask<T>>> {
         if self.look & MOVED != 0 {
@@ -388,7 +391,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         first.or_else(|| self.waiting.pop())
     }
 
-    /// Moves the waiting tasks that have become eligible, or the first of them.
+    /// Moves the waiting tasks that have become eligible, at most [`MOVES`] of them.
     fn move_eligible(&mut self) {
         for _ in 0..MOVES {
             let next = self.waiting.next_key();
@@ -401,7 +404,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         }
     }
 
-    /// Picks when no yield came before.
+    /// Ends a pick that follows no yield.
     #[cold]
     #[inline(never)]
     fn dispatch_after_no_yield(
@@ -415,7 +418,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         first
     }
 
-    /// Requeues a task that has not just yielded here.
+    /// Enqueues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
@@ -518,7 +521,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
 
     #[inline]
     fn enqueue(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
-        // As under CFS.
+        // A yield's path is inlined as under CFS.
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(&task, why) {
             return self.comes_back(task, why);
         }
@@ -600,7 +603,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         Some(given)
     }
 
-    /// Linear for a ready task, for which `axtask` never calls it.
+    /// Sets the nice value. Linear for a ready task, for which `axtask` never calls it.
     fn set_priority(&mut self, task: &Arc<EevdfTask<T>>, nice: isize) -> bool {
         let Some(index) = nice::index(nice) else {
             return false;

@@ -1,7 +1,7 @@
-//! The common part of the tests of CFS and EEVDF: how fair they are beside themselves in exact order, and
-//! the scenes that both play.
+//! The common part of the tests of CFS and EEVDF: scenes that both policies play, and a comparison
+//! with the same policy in exact order.
 
-// Long: the scenes, their stage and the bounds that both policies are held to.
+// The file is long: it has the scenes, their stage and the bounds that both policies are held to.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -22,8 +22,8 @@ use sched_core::units::Counts;
 use sched_core::virtual_time::VirtualTime;
 use sched_model::bench::{self, Bench};
 
-/// A tick of these scenes, in counts: a bucket is 0.375 of it wide, which is the widest for ticks
-/// of one length.
+/// A tick of these scenes, in counts. A bucket is 0.375 of it wide, which is the most for ticks of
+/// one length.
 pub const TICK: u64 = 1366;
 
 /// A count, as vruntime.
@@ -37,7 +37,7 @@ pub trait Fair: Policy<Inner = &'static str, State: InitialState + Accounted> {
     /// The run intervals of the queue.
     fn intervals(&self) -> &RunIntervals<&'static str, Self::State>;
 
-    /// The vruntime of a task as last charged, and its weight.
+    /// Returns the vruntime of a task as last charged, and its factor.
     fn vruntime(task: &TaskRef<Self>) -> (Key, Factor);
 
     /// Returns how far a task that is ready or runs here is ahead of the queue's virtual time, as
@@ -65,7 +65,7 @@ pub trait Fair: Policy<Inner = &'static str, State: InitialState + Accounted> {
     fn check_next(&self, ready: &Self::Ready, next: &TaskRef<Self>) -> u64;
 }
 
-/// What a task does.
+/// The behaviour of a task in a scene.
 #[derive(Clone, Copy, Debug)]
 pub enum Habit {
     /// Runs for ever.
@@ -103,7 +103,7 @@ fn vruntime(counts: u64, nice: isize) -> u64 {
     (counts << FRACTION_BITS) * NORMAL_WEIGHT / weight(nice)
 }
 
-/// Returns in how many counts the vruntime of a task of this nice value grows that far.
+/// Returns the number of counts in which the vruntime of a task of this nice value grows that far.
 pub fn counts(vruntime: u64, nice: isize) -> f64 {
     let weighted = vruntime as f64 * weight(nice) as f64;
     weighted / (NORMAL_WEIGHT << FRACTION_BITS) as f64
@@ -116,7 +116,7 @@ struct Actor<P: Policy> {
     left: u64,
     bursts: usize,
     on: usize,
-    /// When it wakes, if it sleeps.
+    /// The time at which it wakes, if it sleeps.
     wakes: Option<u64>,
     ran: u64,
     had: u64,
@@ -286,8 +286,9 @@ pub fn play<P: Fair>(scene: &Scene, ticks: u64) -> Played {
 pub struct Bounds {
     /// The longest wait, in ticks for each other task of the scene.
     pub wait: f64,
-    /// How far the share of a task beside sleepers and movers may be from that in exact order,
-    /// as a part of it. The share of a task that yields depends on which tasks it lets pass.
+    /// The largest difference between the shares of a task in the two orders, as a part of its
+    /// share. It is for tasks beside sleepers and movers: the share of a task that yields depends
+    /// on the tasks that it lets pass.
     pub share: f64,
 }
 
@@ -301,10 +302,10 @@ fn worst(of: &[u64]) -> u64 {
     of.iter().copied().max().unwrap_or(0)
 }
 
-/// Plays hogs from one end of the nice values to the other: over 200,000 ticks each has its share
-/// by weight to a thousandth, or, if that is less, to two slices of two ticks. The worst lag of each
-/// is at most the width of a bucket more than in exact order, or than a slice, which in some of the
-/// scenes does not come at the worst time there.
+/// Plays hogs from one end of the nice values to the other, over 200,000 ticks. Each has its share
+/// by weight to a thousandth, or, if that is less, to two slices of two ticks. The worst lag of
+/// each is at most the width of a bucket more than in exact order, or than a slice. The slice
+/// counts because in some of the scenes it does not come at the worst time in exact order.
 pub fn hogs<B: Fair, E: Fair>() {
     const TICKS: u64 = 200_000;
     let scenes: [&[isize]; 3] = [&[-20, 0], &[0, 19], &[-20, -20, -5, 0, 0, 10, 19]];
@@ -386,9 +387,9 @@ impl Random {
     }
 }
 
-/// Plays thirty scenes of each kind, of equal weights, in each of which hogs are beside tasks with
-/// bursts of uneven lengths. One scene may miss the worst case of either order, so the worst of a
-/// kind is compared: it is at most the width of a bucket more than in exact order. Beside yielders a
+/// Plays thirty scenes of each kind, where hogs of equal weight run beside tasks with bursts of
+/// uneven lengths. One scene may miss the worst case of either order, so the test compares the
+/// worst of a kind. It is at most the width of a bucket more than in exact order. Beside yielders a
 /// hog has at least an equal share.
 pub fn uneven<B: Fair, E: Fair>(bounds: &Bounds) {
     type Kind = (&'static str, u64, fn(&mut Random, u64) -> Habit);
@@ -440,7 +441,7 @@ pub fn uneven<B: Fair, E: Fair>(bounds: &Bounds) {
 /// A scheduler that checks each pick (see [`Fair::check_next`]).
 pub struct Watched<P: Fair> {
     inner: Adapter<P>,
-    /// How far out of order the worst pick was.
+    /// The distance of the worst pick from the exact order, as vruntime.
     apart: u64,
 }
 
@@ -487,9 +488,9 @@ impl<P: Fair> BaseScheduler for Watched<P> {
     }
 }
 
-/// Plays random yields, sleeps, wakes, spawns and changes of nice values between the ticks: no task
-/// is picked early by the width of a bucket or more. Returns how far out of order the worst pick
-/// was, and the width.
+/// Plays random yields, sleeps, wakes, spawns and changes of nice values between the ticks. Checks
+/// that no task is picked early by the width of a bucket or more. Returns how far out of order the
+/// worst pick was, and the width.
 pub fn order<P: Fair>() -> (u64, u64) {
     let worst = Cell::new((0, 0));
     let config = ProptestConfig {
@@ -569,7 +570,7 @@ pub struct Steps {
     pub renice: usize,
 }
 
-/// How 4,096 tasks are arranged when the steps are counted.
+/// The arrangement of 4,096 tasks when the steps are counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Arrangement {
     /// All came before the length of a tick was known.
@@ -582,10 +583,10 @@ pub enum Arrangement {
     Light,
 }
 
-/// Counts the steps of calls beside 4,096 tasks: yields, preemptions, sleeps, wakes, spawns,
-/// changes of the running task's nice value, a long run after which all are owed, and another
-/// length of the ticks. Calls that are linear by contract are left out, as `axtask` never makes
-/// them: `remove`, and under EEVDF `set_priority` of a ready task.
+/// Counts the steps of calls beside 4,096 tasks. The calls are yields, preemptions, sleeps, wakes,
+/// spawns and changes of the running task's nice value. Among them are a long run after which all
+/// are owed, and ticks of another length. Calls that are linear by contract are left out, as
+/// `axtask` never makes them: `remove`, and under EEVDF `set_priority` of a ready task.
 fn count<P: Fair>(arrangement: Arrangement) -> Steps {
     const TASKS: usize = 4096;
     let mut bench = Bench::<Adapter<P>>::running(&["first"]);
@@ -656,7 +657,7 @@ pub fn steps<B: Fair, E: Fair>(a_pick: usize) -> [usize; 2] {
     longest
 }
 
-/// Two hogs share the CPU by the weights of their nice values, to a hundredth.
+/// Checks that two hogs share the CPU by the weights of their nice values, to a hundredth.
 pub fn shares_follow_weights<P: Fair>() {
     for (one, other) in [(0, 5), (-20, 0), (19, -5), (0, 0)] {
         let mut bench = Bench::<Adapter<P>>::running(&["one", "other"]);
@@ -671,9 +672,9 @@ pub fn shares_follow_weights<P: Fair>() {
     }
 }
 
-/// Plays chains of workers beside a victim: each worker spawns the next, works and exits, so that
-/// two or three tasks are ready. Calls `check` with the number of chains, and with how many of 3,000
-/// ticks the victim had and for how many it waited first.
+/// Plays chains of workers beside a victim. Each worker spawns the next, works and exits, so that
+/// two or three tasks are ready. Calls `check` with the number of chains, the number of the 3,000
+/// ticks that the victim had, and the number for which it waited first.
 pub fn chains_of_spawns<P: Fair>(check: impl Fn(u64, u64, u64)) {
     const TICKS: u64 = 3000;
     for (chains, work) in [(1, 10), (1, 900), (2, 900), (2, 2500)] {
@@ -705,7 +706,7 @@ pub fn chains_of_spawns<P: Fair>(check: impl Fn(u64, u64, u64)) {
     }
 }
 
-/// Each of `n` equal hogs runs again within `bound(n)` ticks.
+/// Checks that each of `n` equal hogs runs again within `bound(n)` ticks.
 pub fn equals_run_again_within<P: Fair>(bound: impl Fn(u64) -> u64) {
     for n in 2..12 {
         let mut bench = Bench::<Adapter<P>>::new();

@@ -3,10 +3,10 @@
 //! 1. Ready tasks run in the order in which they became ready.
 //! 2. A task runs until it yields, blocks or exits; a tick never preempts it.
 //! 3. A task that yields goes to the end of the queue.
-//! 4. Another CPU is given the first task that may run there (the crate `sched-smp`), which has
-//!    waited longest. It goes to the end of the queue there.
+//! 4. Another CPU gets the first task that may run there (the crate `sched-smp`), which has waited
+//!    longest. It goes to the end of the queue there.
 //!
-//! The oldest policy, and the baseline. Every operation is one list operation, and none allocates.
+//! The oldest policy is the baseline. Every operation is one list operation, and none allocates.
 //!
 //! **Bound.** There is none in time: a task that neither yields nor blocks keeps the CPU for ever.
 //! Among tasks that yield, each runs once per round. On several CPUs that is a round of its queue,
@@ -23,7 +23,7 @@ pub type FifoTask<T> = Task<T, ()>;
 /// The FIFO scheduler.
 pub type FifoScheduler<T> = Adapter<Fifo<T>>;
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Fifo<T> {
     ready: Queue<T, ()>,
 }

@@ -17,26 +17,26 @@
 //!  7. A tick preempts the running task if its allotment is used up and another task is ready, or
 //!     if a task is ready at a higher level.
 //!  8. A task that yields sits out one pick if another task is ready.
-//!  9. Another CPU is given the first task of the highest level that may run there (the crate
-//!     `sched-smp`). It takes its level and the time that it has used along, and goes to the end
-//!     of that level.
+//!  9. Another CPU gets the first task of the highest level that may run there (the crate
+//!     `sched-smp`). The task keeps its level and the time that it has used, and goes to the end of
+//!     that level.
 //!
 //! After Corbató (1962), in the form of Arpaci-Dusseau, *Operating Systems: Three Easy Pieces*.
 //! Levels and allotments are the PBG report's. Its reset period was 100,000 ticks (1000 s at 100
 //! Hz), which never came in its tests. The default here is [`RESET_TICKS`], one second.
 //!
-//! **Bound.** With n ready tasks each runs again within `RESET` + 2 × n ticks: after a reset all
+//! **Bound.** With n ready tasks each runs again within `RESET` + 2 × n ticks. After a reset all
 //! share level 0, where an allotment is one tick, or up to one and a half if it begins between
-//! ticks. On several CPUs, with n tasks on all of them, it is `RESET` + 4 × n ticks. A task that
-//! is handed over is at level 0 within `RESET` ticks, too: either the other queue's last reset
-//! came before it waited, and the next one comes in time, or the last one counts for it (rule 6).
+//! ticks. On several CPUs, with n tasks on all of them, the bound is `RESET` + 4 × n ticks. A task
+//! that is handed over is at level 0 within `RESET` ticks, too. If the other queue's last reset
+//! came before it waited, the next one comes in time. If not, the last one counts for it (rule 6).
 //! At level 0 it waits for a round of each of two queues.
 //!
 //! **Cost.** Put and pick are one list operation each, with one counter read for both and a
 //! find-first-set. Nothing allocates. STEPS: no call takes more than 3 × [`LEVELS`] steps, where a
-//! step is a look at a task's link or a turn of a loop: a reset appends queue to queue, and all
-//! tasks learn of it by a number. (Only `remove_task`, which `axtask` never calls, and rule 9
-//! search.) Needs `axtask/preempt`. `set_priority` returns false: levels are earned.
+//! step is a look at a task's link or an iteration of a loop. A reset appends queue to queue, and
+//! all tasks learn of it by a number. (Only `remove_task`, which `axtask` never calls, and rule 9
+//! search.) The policy needs `axtask/preempt`. `set_priority` returns false: levels are earned.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -53,8 +53,8 @@ use sched_core::units::Counts;
 
 /// A task under [`MlfqScheduler`].
 pub type MlfqTask<T> = Task<T, MlfqState>;
-/// The multi-level feedback queue; `C` is where it reads the time, `RESET` the
-/// period of rule 6 in timer ticks, at least 1.
+/// The multi-level feedback queue. `C` is the clock that it reads, and `RESET` the period of rule 6
+/// in timer ticks, at least 1.
 pub type MlfqScheduler<T, C = CpuCounter, const RESET: u32 = RESET_TICKS> =
     Adapter<Mlfq<T, C, RESET>>;
 
@@ -69,7 +69,7 @@ pub struct MlfqState {
     /// STANDING: the task's level, plus the number of the queue's reset that level and use belong
     /// to. If that is not the queue's last reset, they are void.
     standing: AtomicU32,
-    /// Time on the CPU at this level.
+    /// The time on the CPU at this level.
     used: AtomicU64,
 }
 
@@ -82,7 +82,7 @@ impl InitialState for MlfqState {
 }
 
 impl MlfqState {
-    /// Returns the level, if the task has heard of all resets of its queue.
+    /// Returns the level of a task that has seen the last reset of its queue.
     #[inline]
     fn level(&self) -> usize {
         self.standing.load(Relaxed) as usize % LEVELS
@@ -104,8 +104,8 @@ struct Allotments {
 }
 
 impl Allotments {
-    /// No use adds up to more than 2^64 with it, so that a charge need not check. It is also the
-    /// allotment before two ticks have been seen.
+    /// The largest allotment. A use added to it stays below 2^64, so that a charge need not check
+    /// for overflow. It is also the allotment before two ticks have been seen.
     const MOST: Counts = Counts(1 << 62);
     const UNKNOWN: Self = Self {
         each: [Self::MOST; LEVELS],
@@ -124,12 +124,12 @@ impl Allotments {
     }
 }
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Mlfq<T, C, const RESET: u32> {
     levels: [Queue<T, MlfqState>; LEVELS],
     /// OCCUPIED: bit i is set exactly if `levels[i]` has a task.
     occupied: u32,
-    /// The number of the last reset: [`LEVELS`] times how many there were, modulo 2^32.
+    /// The number of the last reset: [`LEVELS`] times the count of resets, modulo 2^32.
     reset: u32,
     intervals: RunIntervals<T, MlfqState>,
     allotments: Allotments,
@@ -142,14 +142,14 @@ pub struct Mlfq<T, C, const RESET: u32> {
 }
 
 impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
-    /// Returns the task's level, or `None` if it has not heard of a reset.
+    /// Returns the task's level, or `None` if it has not seen the last reset.
     #[inline]
     fn level(&self, state: &MlfqState) -> Option<usize> {
         let level = state.standing.load(Relaxed).wrapping_sub(self.reset) as usize;
         (level < LEVELS).then_some(level)
     }
 
-    /// Tells the task of a reset that it has not heard of. Returns its level after that.
+    /// Resets a task that has not seen the last reset. Returns its level after that.
     fn catch_up(&self, state: &MlfqState) -> usize {
         self.level(state).unwrap_or_else(|| {
             self.place(state, 0);
@@ -164,14 +164,14 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         state.used.store(0, Relaxed);
     }
 
-    /// Adds to a task's use if that leaves more than `slack` of its allotment, and returns true if
-    /// it did. Returns false, too, if the task has not heard of a reset.
+    /// Adds to a task's use if that leaves more than `slack` of its allotment. Returns true if it
+    /// did, and false also if the task has not seen the last reset.
     #[inline]
     fn charge_within(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
         let Some(level) = self.level(state) else {
             return false;
         };
-        // Below 2^62, 2^63 and 2^62 (see `Allotments::MOST`).
+        // The terms are below 2^62, 2^63 and 2^62 (see `Allotments::MOST`).
         let used = state.used.load(Relaxed) + run.0;
         let within = used + slack.0 < self.allotments.each[level].0;
         if within {
@@ -180,7 +180,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         within
     }
 
-    /// Adds to a task's use. Returns true if that used its allotment up, or all but `slack` of it
+    /// Adds to a task's use. Returns true if that used up its allotment, or all but `slack` of it
     /// (rules 3 and 4).
     fn charge(&self, state: &MlfqState, run: Counts, slack: Counts) -> bool {
         let level = self.catch_up(state);
@@ -192,7 +192,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     }
 
     /// Accounts for a task from another queue. The resets of that queue do not count here, so the
-    /// level stands, unless the task missed a reset of this queue meanwhile (rule 6). A task that
+    /// level stays, unless the task missed a reset of this queue meanwhile (rule 6). A task that
     /// was handed over waited all the while, and missed the last reset if it came since then.
     fn moved(&self, state: &MlfqState, age: Counts, why: EnqueueReason) {
         let ticks = |ticks| self.tick.length().saturating_mul(u64::from(ticks));
@@ -209,7 +209,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         }
     }
 
-    /// Puts a task that has heard of all resets at the end of its level.
+    /// Puts a task that has seen the last reset at the end of its level.
     #[inline]
     fn push_back(&mut self, task: Arc<MlfqTask<T>>) {
         let level = task.policy_state().level();
@@ -233,8 +233,8 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         Some(task)
     }
 
-    /// The fast path of a task that yields within its allotment. Returns true if it was taken. If
-    /// not, nothing has happened to the task.
+    /// Takes the fast path of a task that yields within its allotment. Returns true if the task
+    /// fits. If not, nothing has happened to it.
     #[inline]
     fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: EnqueueReason) -> bool {
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(task, why) {
@@ -248,7 +248,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         only
     }
 
-    /// The slow path of any task.
+    /// Enqueues any task by the slow path.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: EnqueueReason) {
@@ -299,7 +299,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
         Some(removed)
     }
 
-    /// Resets all tasks (rule 6). They learn of it from `reset`.
+    /// Resets all tasks (rule 6). Each sees it by the number in `reset`.
     #[cold]
     #[inline(never)]
     fn reset(&mut self) {

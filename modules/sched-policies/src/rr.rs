@@ -8,16 +8,16 @@
 //! 5. A task that yields or wakes goes to the end with a new slice. A waker that asks for
 //!    rescheduling does not put it at the front. (Stock axsched 0.3.1 handles such a wake as a
 //!    preemption.)
-//! 6. Another CPU is given the first task that may run there (the crate `sched-smp`), which has
-//!    waited longest. It goes to the end of the queue there, with the rest of its slice.
+//! 6. Another CPU gets the first task that may run there (the crate `sched-smp`), which has waited
+//!    longest. It goes to the end of the queue there, with the rest of its slice.
 //!
 //! The textbook policy (Kleinrock, 1964). It needs `axtask/preempt`: without it ticks have no
 //! effect, and this is FIFO.
 //!
 //! **Bound.** With n ready tasks each runs again within (n − 1) × `SLICE` ticks, plus the time in
 //! which preemption is disabled. On several CPUs, with n tasks on all of them, each runs again
-//! within 2 × n × `SLICE` ticks: one round of its own queue, and one of the queue that it is
-//! handed over to, where it stays until it has run.
+//! within 2 × n × `SLICE` ticks. That is one round of its own queue, and one of the queue that it
+//! is handed over to, where it stays until it has run.
 //!
 //! **Cost.** Every operation is one list operation, and none allocates.
 
@@ -43,7 +43,7 @@ pub struct RrState<const SLICE: usize> {
 }
 
 impl<const SLICE: usize> RrState<SLICE> {
-    /// Takes a tick (rule 3). Stops at 0: while preemption is disabled, ticks go on coming.
+    /// Takes a tick (rule 3). It stops at 0, since ticks go on coming while preemption is disabled.
     #[inline]
     pub fn tick(&self) -> Tick {
         let left = self.left.load(Relaxed).saturating_sub(1);
@@ -106,7 +106,7 @@ impl<const SLICE: usize> InitialState for RrState<SLICE> {
     };
 }
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Rr<T, const SLICE: usize> {
     ready: Queue<T, RrState<SLICE>>,
 }

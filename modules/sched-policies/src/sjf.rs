@@ -1,70 +1,69 @@
 //! SJF: shortest job first, where a job is a CPU burst.
 //!
 //!  1. A burst is the time on the CPU between two points at which a task gives the CPU away by
-//!     itself: a yield (unlike in PBG), a block, or its exit. Time asleep or waiting is not part
-//!     of it, and a preemption does not end it.
+//!     itself. That is a yield (unlike in PBG), a block, or its exit. Time asleep or waiting is not
+//!     part of it, and a preemption does not end it.
 //!  2. The expected burst of a task is the exponential average of its bursts, the newest with
 //!     weight 1/[`AVERAGE_WEIGHT`]. A new task has 0, so that it is tried before it is judged.
-//!  3. Each burst has a due time: when it became ready, plus [`PATIENCE`] times its expected
-//!     length. Ready tasks stand in [`classes`](sched_core::classes), two per octave, by how far
-//!     off their due times were when they came there. Among the first tasks of the classes the one
-//!     with the earliest due time runs; within a class, and among tasks that are due at once, the
-//!     one that came first. So the picked task is due later than another by at most half of the
-//!     other's wait. Among tasks that are ready together that is shortest job first, if one is
-//!     longer than the other by half. A waiting task is overtaken only by shorter ones, and not
+//!  3. Each burst has a due time: the time at which it became ready, plus [`PATIENCE`] times its
+//!     expected length. Ready tasks are in [`classes`](sched_core::classes), two per octave, by how
+//!     far off their due times were when they came there. Among the first tasks of the classes the
+//!     one with the earliest due time runs. Within a class, and among tasks that are due at once,
+//!     the one that came first runs. So the picked task is due later than another by at most half
+//!     of the other's wait. Among tasks that are ready together that is shortest job first, if one
+//!     is longer than the other by half. A waiting task is overtaken only by shorter ones, and not
 //!     for ever. No due time is further off than [`LONGEST`] counts, 13.7 minutes at 1 GHz.
 //!  4. A preempted task keeps its due time, but is not due before the time of its return. A burst
-//!     that has outgrown its expected length is due later by `PATIENCE` times what it has had
-//!     since beyond that. Time that it ran while no task was ready, as the ticks found it, costs
-//!     nothing.
-//!  5. A tick preempts the running task if the first in line is due before the running one would
-//!     be, were it put back now. The first tick after a dispatch does not, so that a dispatched
-//!     task makes progress by a whole tick at least.
+//!     that has outgrown its expected length is due later by `PATIENCE` times what it has had since
+//!     beyond that. Time that it ran while no task was ready, as the ticks found it, costs nothing.
+//!  5. A tick preempts the running task if the first task in line is due before the running one
+//!     would be after a put at this moment. The first tick after a dispatch does not, so that a
+//!     dispatched task makes progress by a whole tick at least.
 //!  6. A task that yields sits out one pick if another task is ready.
-//!  7. Another CPU is given the task that would run first here of those that may run there (the
-//!     crate `sched-smp`), within a class the one that came first. Its burst and its wait go on
+//!  7. Another CPU gets the task that would run first here among those that may run there (the
+//!     crate `sched-smp`), within a class the one that came first. Its burst and its wait continue
 //!     there: it keeps its due time, and an overdue task is due at once.
 //!
 //! Rule 2 is textbook (Silberschatz et al.), with the weight of the PBG report's code. Rule 3 is
 //! aging folded into a constant key: all waiting tasks age alike, so their order never changes
-//! while they wait. Rule 4 charges each tick once: if each preemption computed the due time anew
-//! from all that a burst has had, two tasks that yield all the time would delay it by the square
-//! of its length.
+//! while they wait. Rule 4 charges each tick once. If each preemption computed the due time anew
+//! from all that a burst has had, two tasks that yield constantly would delay it by the square of
+//! its length.
 //!
-//! **Bound.** Half a class is the width of a class beside the waits in it, or [`SHORTEST`] counts
-//! if that is more. With n ready tasks, a task with an expected burst e, or that has had e of its
-//! present burst if that is more, runs again after at most `PATIENCE` × 3/2 × e + 2 × n ticks, and
-//! `SHORTEST` counts. A task that comes when it is overdue by half a class is due later than the
-//! first of its class, and those before it lose the CPU at the second tick after that.
+//! **Bound.** Half a class means the width of a class, which is at most half of the waits in it, or
+//! [`SHORTEST`] counts if that is more. Let e be a task's expected burst, or what it has had of its
+//! present burst if that is more. With n ready tasks it runs again after at most `PATIENCE` × 3/2 ×
+//! e + 2 × n ticks, and `SHORTEST` counts. Once it is overdue by half a class, each newcomer is due
+//! later than the first task of its class. The tasks before it lose the CPU at the second tick
+//! after that.
 //!
-//! A burst of x ticks, with e expected, is done after at most
-//! `PATIENCE` × 3/2 × max(e, x) + (x + 1) × (2 × n + 1) ticks, and x + 1 times `SHORTEST` counts,
-//! whatever the others do. It makes progress by at least a tick each time it runs, and waits past
-//! its due time for half a class and one dispatch of each other. (The wait past its due time does
-//! not count again: the class of its next wait is that of the rest, and of what it has had since.)
-//! The dispatches of busy yielders (`gc`) are as short as their bursts; beside them the first term
-//! is what counts, however many they are.
+//! A burst of x ticks, with e expected, is done after a bounded time, whatever the other tasks do.
+//! It is at most `PATIENCE` × 3/2 × max(e, x) + (x + 1) × (2 × n + 1) ticks, and x + 1 times
+//! `SHORTEST` counts. The burst makes progress by at least a tick each time it runs. It waits past
+//! its due time for half a class and one dispatch of each other task. (The wait past its due time
+//! does not count again: the class of its next wait is that of the rest, and of what it has had
+//! since.) The dispatches of busy yielders (`gc`) are as short as their bursts. Beside them the
+//! first term is what counts, however many they are.
 //!
 //! On several CPUs a task that is handed over keeps its due time, so only its wait past that may
 //! come twice. With n tasks on all CPUs a task runs again after at most `PATIENCE` × 3/2 × e + 4 ×
 //! n ticks, and `SHORTEST` counts. A task that is overdue when it is handed over is due at once in
-//! the other queue. Each task that was there before it has at most two ticks, and it stays until
-//! it has run.
+//! the other queue. Each task that was there before it has at most two ticks, and it stays until it
+//! has run.
 //!
 //! STEADY: a yield costs more if its burst changes the class of the task. That extra time is not
-//! charged to the next burst. Otherwise a task whose bursts are just below the border of two
-//! classes would be lifted over it by that, come back, and so on for ever, and every second yield
-//! would be a slow one.
+//! charged to the next burst. Otherwise it could lift a task whose bursts are just below the border
+//! of two classes over that border. The task would then go back and forth for ever, and every
+//! second yield would be slow.
 //!
-//! Several CPUs: a due time is by the counter of the CPU that makes the task ready, so counters
-//! that disagree add their difference. A task that migrates while it runs takes its due time
-//! along.
+//! Several CPUs: a due time is by the counter of the CPU that makes the task ready. If two counters
+//! disagree, add their difference. A task that migrates while it runs keeps its due time.
 //!
-//! **Cost.** One counter read for a put and the pick after it, and one list operation for each.
+//! **Cost.** A put and the pick after it have one counter read, and one list operation each.
 //! Nothing allocates. STEPS: no call takes more than [`CLASSES`] + 5 steps, where a step is a look
-//! at a task's link or at the first task of a class: a pick and a tick look at the classes that
-//! have a task. (Only `remove_task`, which `axtask` never calls, and rule 7 search.) Needs
-//! `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
+//! at a task's link or at the first task of a class. A pick and a tick look at the classes that
+//! have a task. (Only `remove_task`, which `axtask` never calls, and rule 7 search.) The policy
+//! needs `axtask/preempt` for rules 4 and 5. `set_priority` returns false.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -82,10 +81,10 @@ use sched_core::units::Counts;
 
 /// A task under [`SjfScheduler`].
 pub type SjfTask<T> = Task<T, SjfState>;
-/// The shortest-job-first scheduler; `C` is where it reads the time.
+/// The shortest-job-first scheduler. `C` is the clock that it reads.
 pub type SjfScheduler<T, C = CpuCounter> = Adapter<Sjf<T, C>>;
 
-/// The newest burst has this part of the weight in the average.
+/// The inverse of the newest burst's weight in the average (rule 2).
 pub const AVERAGE_WEIGHT: u64 = 16;
 
 /// The number of expected bursts for which a task lets shorter ones overtake it. Eight: a task of
@@ -96,9 +95,9 @@ pub const PATIENCE: u64 = 8;
 /// The state of SJF in a task. Relaxed: see LOCK in [`task`](sched_core::task).
 pub struct SjfState {
     account: Account,
-    /// The due time of its present burst; never changed while the task stands in a class.
+    /// The due time of its present burst, which never changes while the task is in a class.
     due: AtomicU64,
-    /// At most [`LONGEST_EXPECTED`].
+    /// The expected length of its bursts, at most [`LONGEST_EXPECTED`].
     expected: AtomicU64,
     /// The time of the present burst so far, over preemptions (rule 1).
     used: AtomicU64,
@@ -134,17 +133,17 @@ impl Due for SjfState {
     }
 }
 
-/// The expected length of a burst that lets others pass for the [`LONGEST`] wait.
+/// The expected length of a burst that waits for the [`LONGEST`] time.
 const LONGEST_EXPECTED: u64 = LONGEST / PATIENCE;
 
-/// Returns the expected length after a burst, where `old` was expected of it (rule 2).
+/// Returns the expected length after a burst whose expected length was `old` (rule 2).
 #[inline]
 const fn average(old: u64, burst: Counts) -> u64 {
     // The old part is rounded up, so that a steady burst is met exactly.
     old - old / AVERAGE_WEIGHT + burst.0 / AVERAGE_WEIGHT
 }
 
-/// Returns how long a burst of that length lets others pass (rule 3).
+/// Returns the wait of a burst of that length (rule 3).
 #[inline]
 fn patience(length: u64) -> u64 {
     length.saturating_mul(PATIENCE).min(LONGEST)
@@ -163,7 +162,7 @@ impl SjfState {
         Class::from_index(self.class.load(Relaxed))
     }
 
-    /// Lets a burst go on waiting (rule 4). Returns its class. An overdue burst is due now.
+    /// Continues the wait of a burst (rule 4). Returns its class. An overdue burst is due now.
     fn go_on(&self, now: Counts) -> Class {
         let wait = self.due().after(Key(now.0)).clamp(0, LONGEST as i64) as u64;
         self.set_due(Key(now.0).later(wait));
@@ -175,7 +174,7 @@ impl SjfState {
         self.used.store(used, Relaxed);
     }
 
-    /// Charges a task that is within a burst and stands in no class (rule 4).
+    /// Charges a task that is within a burst and in no class (rule 4).
     fn charge(&self, time: Counts) {
         let expected = self.expected.load(Relaxed);
         let before = self.used.load(Relaxed).max(expected);
@@ -184,7 +183,7 @@ impl SjfState {
         self.set_due(self.due().later(patience(after - before)));
     }
 
-    /// Ends the burst after this much more (rule 2).
+    /// Ends the burst after `time` more (rule 2).
     fn learn(&self, time: Counts) {
         self.ran(time);
         let burst = Counts(self.used.load(Relaxed));
@@ -211,7 +210,7 @@ impl SjfState {
     }
 }
 
-/// See the [module documentation](self).
+/// The policy for one queue, as the [module documentation](self) describes.
 pub struct Sjf<T, C> {
     ready: Classes<T, SjfState>,
     intervals: RunIntervals<T, SjfState>,
@@ -221,8 +220,8 @@ pub struct Sjf<T, C> {
 }
 
 impl<T, C: Clock> Sjf<T, C> {
-    /// The fast path of a task that yields after a burst of its class. Returns true if it was
-    /// taken. If not, nothing has happened to the task.
+    /// Takes the fast path of a task that yields after a burst of its class. Returns true if the
+    /// task fits. If not, nothing has happened to it.
     #[inline]
     fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: EnqueueReason) -> bool {
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(task, why) {
@@ -236,7 +235,7 @@ impl<T, C: Clock> Sjf<T, C> {
         only
     }
 
-    /// The slow path of any task.
+    /// Enqueues any task by the slow path.
     #[cold]
     #[inline(never)]
     fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: EnqueueReason) {
@@ -256,8 +255,8 @@ impl<T, C: Clock> Sjf<T, C> {
             self.intervals.arrived(&task, why, now).interval
         };
         let state = task.policy_state();
-        // A task that has migrated while it ran goes on with its burst, and one that was handed
-        // over with its wait (rule 7).
+        // A task that has migrated while it ran continues its burst, and one that was handed over
+        // continues its wait (rule 7).
         let has_begun = interval > Counts::ZERO || state.used.load(Relaxed) > 0;
         let is_within = ran_here || has_begun || why == EnqueueReason::HandedOver;
         let class = if is_within {
@@ -269,7 +268,7 @@ impl<T, C: Clock> Sjf<T, C> {
         self.ready.push(task, class);
     }
 
-    /// Picks when no yield came before.
+    /// Ends a pick that follows no yield.
     #[inline(never)]
     fn dispatch_after_no_yield(
         &mut self,

@@ -27,8 +27,8 @@ trait Scene {
     /// Returns the vruntime of the running task, in counts.
     fn vruntime(&self) -> u64;
 
-    /// Lets the running task leave the queue, as one that migrates does before a pick has seen it.
-    fn takes_off(&mut self) -> Handle;
+    /// Takes the running task off the queue, as a migration does before a pick has seen it.
+    fn begin_migration(&mut self) -> Handle;
 }
 
 impl Scene for Bench {
@@ -44,7 +44,7 @@ impl Scene for Bench {
         self.current.as_ref().expect("a task runs").key().0 / ONE
     }
 
-    fn takes_off(&mut self) -> Handle {
+    fn begin_migration(&mut self) -> Handle {
         self.current.take().expect("a task runs")
     }
 }
@@ -162,7 +162,7 @@ fn rule_3_a_task_that_migrates_takes_its_vruntime_along() {
     old.shares(20);
     new.shares(5000);
     old.trace("until sleeper, block>moves");
-    let moves = old.takes_off();
+    let moves = old.begin_migration();
     let before = old.min();
     new.interrupt();
     new.wake(&moves);
@@ -328,7 +328,7 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
     old.tick_until("moves");
     let before = lag(old.current.as_ref().unwrap());
     old.run(500);
-    let moves = old.takes_off();
+    let moves = old.begin_migration();
     new.wake(&moves); // by the helper, on the old CPU
     // The virtual time of two tasks has moved by 250 of the 500.
     assert_about(lag(&moves), before + 250 * ONE as i64);
@@ -351,7 +351,7 @@ fn rule_7_virtual_time_is_shared_by_the_tasks_that_are_ready_at_each_moment() {
         let at_wake = virtual_time(&sleeper).after(start);
         assert_about(at_wake, 250 * ONE as i64);
         if migrates {
-            let hog = old.takes_off();
+            let hog = old.begin_migration();
             Bench::running(&["local"]).wake(&hog);
             old.pick();
         }
@@ -390,7 +390,7 @@ fn rule_7_the_distance_is_that_of_now() {
     old.tick_until("moves");
     assert!(old.set_priority(19));
     old.trace("while moves, until moves");
-    let moves = old.takes_off();
+    let moves = old.begin_migration();
     assert_eq!(moves.key().after(old.min()), 0);
     new.interrupt();
     new.wake(&moves);
@@ -429,7 +429,7 @@ fn rule_8_a_charge_by_set_priority_moves_along() {
     new.shares(3);
     old.run(900);
     old.set_priority(0);
-    let moves = old.takes_off();
+    let moves = old.begin_migration();
     let lag = moves.key().after(old.min());
     new.interrupt();
     new.wake(&moves);
@@ -580,7 +580,7 @@ impl<Q: ByKey<&'static str, CfsState>> Fair for Cfs<&'static str, VirtualClock, 
         ready.map(KeyedTask::key).collect()
     }
 
-    /// Rule 2.
+    /// Checks rule 2: no ready task is ahead of `next` by the width of a bucket or more.
     fn check_next(&self, ready: &Vec<Key>, next: &TaskRef<Self>) -> u64 {
         let first = ready.iter().min().copied().unwrap_or(next.key());
         let apart = next.key().after(first);

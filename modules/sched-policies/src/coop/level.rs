@@ -1,4 +1,4 @@
-//! How urgent something is that waits or runs.
+//! The urgency of a task or coroutine, as a number for comparisons.
 
 use axcoop_summary::{DOMAINS, PRIORITIES, Priority};
 
@@ -7,7 +7,8 @@ use axcoop_summary::{DOMAINS, PRIORITIES, Priority};
 pub(super) struct Level(u8);
 
 impl Level {
-    /// There is nothing: of a worker whose domain has nothing ready, of a task that was lent nothing.
+    /// The level of a worker whose domain has nothing ready, and of a task to which no priority is
+    /// donated.
     pub(super) const NOTHING: Self = Self(PRIORITIES as u8);
 
     #[inline]
@@ -15,13 +16,14 @@ impl Level {
         Self(priority.index() as u8)
     }
 
-    /// The most urgent one of a word in the order of the summary: eight bits for each priority.
+    /// Returns the most urgent level in a word in the order of the summary: eight bits for each
+    /// priority.
     #[inline]
     pub(super) const fn first(word: u64) -> Self {
         Self((word.trailing_zeros() as usize / DOMAINS) as u8)
     }
 
-    /// The lowest of these bits, of which there is one for each priority.
+    /// Returns the level of the lowest of these bits, of which there is one for each priority.
     #[inline]
     pub(super) const fn first_of(levels: u8) -> Self {
         Self((levels as u32 | 1 << PRIORITIES).trailing_zeros() as u8)
@@ -32,7 +34,7 @@ impl Level {
         self.0 as usize
     }
 
-    /// From [`to_bits`](Self::to_bits).
+    /// Returns the level that [`to_bits`](Self::to_bits) made these bits of.
     #[inline]
     pub(super) const fn from_bits(bits: u8) -> Self {
         Self(bits)
@@ -43,7 +45,7 @@ impl Level {
         self.0
     }
 
-    /// Its bit in the summary's order, of that domain; no bit if there is nothing.
+    /// Returns the level's bit in the order of the summary, for that domain. `NOTHING` has no bit.
     #[inline]
     pub(super) const fn bit(self, domain: usize) -> u64 {
         match self {
@@ -52,7 +54,7 @@ impl Level {
         }
     }
 
-    /// Its eight bits of such a word; none if there is nothing.
+    /// Returns the level's eight bits of such a word. `NOTHING` has none.
     #[inline]
     pub(super) const fn row(self, word: u64) -> u8 {
         match self {
@@ -62,7 +64,7 @@ impl Level {
     }
 }
 
-/// All bits, in the summary's order, of the domains whose bits these are.
+/// Returns all bits, in the order of the summary, of these domains (bit mask).
 #[inline]
 pub(super) const fn columns(domains: u8) -> u64 {
     domains as u64 * 0x0101_0101_0101_0101

@@ -1,21 +1,20 @@
-//! The ready tasks of one queue, and which of them is the most urgent.
+//! The ready tasks of one queue in 24 lists, by which the most urgent one is found.
 //!
-//! A task stands in one of 24 lists. There is a list of each priority for the tasks that serve no
-//! domain. There are two lists of each domain: its *fresh* workers, which are between two
-//! coroutines; and its *midway* workers, which have a level of their own whatever the domain has
-//! ready: they were preempted in a poll, say that they are in one, or were lent a priority. A
-//! worker's list does not depend on what is ready in its domain, so no task need move when that
-//! changes.
+//! There is a list of each priority for the tasks that serve no domain. Each domain has two lists
+//! of workers. Its *fresh* workers are between two coroutines. Its *midway* workers were preempted
+//! in a poll, say that they are in one, or have a donated priority. They have a level of their own
+//! whatever the domain has ready. A worker's list does not depend on what is ready in its domain,
+//! so no task has to move when that changes.
 //!
 //! OCCUPIED: bit i is set exactly if list i has a task.
 //!
-//! ORDER: each list is sorted by STAMP, the number of a task's arrival in this queue, which it
-//! keeps while it is preempted within its slice. The lists of midway workers are sorted by their
-//! claims first. A number is given once.
+//! ORDER: each list is sorted by STAMP, the number of a task's arrival in this queue. A task keeps
+//! its number while it is preempted within its slice. The lists of midway workers are sorted by
+//! their claims first. A number is given once.
 //!
-//! CLAIMS: for each domain with midway workers the word has the bit of their most urgent claim,
-//! which is the first one's, and no other bit. It has the layout of the summary, so the OR of the
-//! two is what all workers wait for.
+//! CLAIMS: for each domain with midway workers the word has the bit of their most urgent claim, and
+//! no other bit. That claim is the first worker's. The word has the layout of the summary, so the
+//! OR of the two has the priorities that all workers wait for.
 
 use alloc::sync::Arc;
 use core::ptr;
@@ -66,14 +65,15 @@ impl List {
     }
 }
 
-/// See the [module documentation](self).
+/// The lists and the words that tell which of them matter, as the [module documentation](self)
+/// describes.
 pub(super) struct Ready<T> {
     lists: [Queue<T, CoopState>; List::COUNT],
-    /// OCCUPIED.
+    /// OCCUPIED: the lists that have a task (bit mask).
     occupied: u32,
-    /// CLAIMS.
+    /// CLAIMS: the most urgent claims of the midway workers, in the layout of the summary.
     claims: u64,
-    /// The number of arrivals.
+    /// The number of arrivals so far, which is the last STAMP.
     arrivals: u64,
 }
 
@@ -134,10 +134,10 @@ impl<T> Ready<T> {
         self.own_level().min(Level::first(self.wanted(ready)))
     }
 
-    // Adding.
+    // These functions add a task.
 
-    /// Puts a task behind all others of its level: with a new slice, unless it was handed over with
-    /// the rest of one.
+    /// Puts a task behind all others of its level. It gets a new slice, unless it was handed over
+    /// with the rest of one.
     pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
         match task.policy_state().served() {
             None => self.own_arrives(task, why),
@@ -145,7 +145,7 @@ impl<T> Ready<T> {
         }
     }
 
-    /// Does the same for a task that yields, at a pick.
+    /// Puts a task that yields behind all others of its level, at a pick.
     #[inline(always)]
     pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().served() {
@@ -192,12 +192,12 @@ impl<T> Ready<T> {
         self.add_midway(task, domain, claim);
     }
 
-    /// Puts a task that was preempted within its slice before all others of its level, unless its
-    /// level has changed and others have waited longer there.
+    /// Puts a task that was preempted within its slice before all others of its level. If its level
+    /// has changed and others have waited longer there, it goes behind them.
     pub(super) fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
         let state = task.policy_state();
         let stamp = state.stamp();
-        // The number of another queue may be any: see `event::Running`.
+        // The number may be one of another queue, and so any number: see `event::Running`.
         if stamp > self.arrivals {
             return self.arrives(task, EnqueueReason::Preempted);
         }
@@ -208,7 +208,7 @@ impl<T> Ready<T> {
                 claim => return self.add_midway(task, domain, claim),
             },
         };
-        // ORDER.
+        // ORDER: the task may not go before one that came earlier.
         let first = self.lists[list.0].first();
         if first.is_some_and(|first| first.policy_state().stamp() < stamp) {
             return self.arrives(task, EnqueueReason::Preempted);
@@ -238,10 +238,10 @@ impl<T> Ready<T> {
         }
     }
 
-    // Choosing.
+    // These functions choose a task.
 
-    /// Takes the most urgent task, among several the one that has waited longest, while these
-    /// coroutines are ready. `ready` is called only if workers wait.
+    /// Takes the most urgent task, while these coroutines are ready. Among several it takes the one
+    /// that has waited longest. It calls `ready` only if workers wait.
     #[inline]
     pub(super) fn take_first(&mut self, ready: impl FnOnce() -> u64) -> Option<Arc<CoopTask<T>>> {
         if self.has_workers() {
@@ -275,7 +275,8 @@ impl<T> Ready<T> {
         Some(task)
     }
 
-    /// Calls `f` with each list whose first task is of this level, which is the most urgent one.
+    /// Calls `f` with each list whose first task is of this level, which must be the most urgent
+    /// one.
     #[inline]
     fn for_each_list_at(&self, level: Level, ready: u64, mut f: impl FnMut(List)) {
         if level == Level::NOTHING {
@@ -292,14 +293,15 @@ impl<T> Ready<T> {
             if self.has(fresh) && is_ready >> domain & 1 != 0 {
                 f(fresh);
             }
-            // Rule 2: it stands in the way of a ready coroutine if no other worker can take that.
+            // Rule 2: a midway worker counts for a ready coroutine if no other worker can take
+            // that.
             if self.has(midway) && (is_claimed >> domain & 1 != 0 || !self.has(fresh)) {
                 f(midway);
             }
         }
     }
 
-    /// Takes the first of a list that has one.
+    /// Takes the first task of a list that has one.
     #[inline]
     fn take_head(&mut self, list: List) -> Arc<CoopTask<T>> {
         let queue = &mut self.lists[list.0];
@@ -336,7 +338,7 @@ impl<T> Ready<T> {
             .map(List)
             .flat_map(|list| {
                 let all = self.lists[list.0].iter();
-                // ORDER.
+                // By ORDER the first task of a list is the oldest, except among midway workers.
                 let looked_at = list.midway_of().map_or(1, |_| usize::MAX);
                 all.take(looked_at).map(move |task| (list, task))
             })
@@ -350,7 +352,7 @@ impl<T> Ready<T> {
         self.oldest(ready).map(|(_, _, level)| level)
     }
 
-    /// Takes the task that has waited longest (rule 7), as if it had been behind all others before.
+    /// Takes the task that has waited longest (rule 7), with a new STAMP as if it had just arrived.
     /// Returns its level, too.
     pub(super) fn take_oldest(&mut self, ready: u64) -> Option<(Arc<CoopTask<T>>, Level)> {
         let (list, stamp, level) = self.oldest(ready)?;
@@ -364,7 +366,7 @@ impl<T> Ready<T> {
         Some((task, level))
     }
 
-    /// Takes the first task that would run of those that are `wanted`, if `agrees` returns true
+    /// Takes the task that would run first among those that are `wanted`, if `agrees` returns true
     /// once it is found. Linear.
     pub(super) fn take_first_of(
         &mut self,
@@ -400,7 +402,7 @@ impl<T> Ready<T> {
         each(self.occupied).find_map(|list| self.take_from(List(list), is_it))
     }
 
-    /// Takes the first task of a list that is `wanted`. Linear in those before it.
+    /// Takes the first task of a list that is `wanted`. Linear in the tasks before it.
     fn take_from(
         &mut self,
         list: List,
@@ -416,9 +418,10 @@ impl<T> Ready<T> {
         Some(taken)
     }
 
-    // Moving.
+    // These functions move a task.
 
-    /// Moves tasks that were lent a more urgent level than that of their list (rule 8). Linear.
+    /// Moves the tasks to which a more urgent level than that of their list was donated (rule 8).
+    /// Linear.
     pub(super) fn move_up(&mut self) {
         for list in each(self.occupied).map(List) {
             let is_lent_more = |task: &CoopTask<T>| {

@@ -1,19 +1,21 @@
-//! Where the policy finds what its layers say.
+//! The shared words that layers write and the policy reads.
 
 use core::sync::atomic::AtomicU64;
 
 use axcoop_summary::{SUMMARY, Summary};
 
-/// Where a scheduler finds which coroutines are ready, and that somebody has lent something. A
-/// type, not a reference: the system's are at fixed addresses, which saves a load in each call.
+/// The shared words that a scheduler reads: the ready coroutines, and the number of donations. It
+/// is a type, not a reference. The system's words are at fixed addresses, which saves a load in
+/// each call.
 pub trait CoopSource {
-    /// What the domains have ready.
+    /// Returns the summary of the ready coroutines of all domains.
     fn summary() -> &'static Summary;
-    /// How often a priority was [lent](super::CoopState::lend) so far: changes with each.
+    /// Returns the number of times that a priority was [donated](super::CoopState::lend). It
+    /// changes with each.
     fn lendings() -> &'static AtomicU64;
 }
 
-/// The system's: [`axcoop_summary::SUMMARY`].
+/// The system's source: [`axcoop_summary::SUMMARY`].
 pub struct SystemCoop;
 
 impl CoopSource for SystemCoop {
@@ -29,7 +31,8 @@ impl CoopSource for SystemCoop {
     }
 }
 
-/// For tests: one for each thread, so that tests in parallel do not see each other.
+/// The source of tests. Each thread has its own words, so that tests in parallel do not see each
+/// other.
 #[cfg(feature = "std")]
 pub struct CoopPerThread;
 
@@ -49,7 +52,7 @@ std::thread_local! {
 
 #[cfg(feature = "std")]
 impl CoopPerThread {
-    /// Nothing is ready in any domain.
+    /// Clears all marks, so that nothing is ready in any domain.
     pub fn clear() {
         use axcoop_summary::{DOMAINS, DomainId, PRIORITIES, Priority};
         let all = (0..DOMAINS).flat_map(|d| (0..PRIORITIES).map(move |p| (d, p)));

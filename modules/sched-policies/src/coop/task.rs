@@ -30,28 +30,30 @@ use sched_core::task::{InitialState, Task};
 
 /// The state of COOP in a task.
 pub struct CoopState {
-    // Written by a layer, or by `set_priority`; read in scheduler calls. Relaxed: each is a word of
-    // its own, and a late write is a late read.
+    // A layer or `set_priority` writes these, and scheduler calls read them. Relaxed: each is a
+    // word of its own, and a write that is seen late has only a late effect.
     /// The domain that it serves; [`DOMAINS`] for none.
     domain: AtomicU8,
-    /// The level of the coroutine that it polls, as it says, or with [`ASSUMED`], as it was picked.
+    /// The level of the coroutine that it polls: as it says, or, with [`ASSUMED`], the one that it
+    /// was picked for.
     polls: AtomicU8,
-    /// LENT: eight bits for each priority: the number of times that it is lent to the task, and
-    /// [`OWN`] if it is the task's own. So the lowest bit belongs to the most urgent one, as in the
-    /// summary. A CPU that reads it while it is set sees the one priority or the other.
+    /// LENT: eight bits for each priority. They count how often the priority is donated to the
+    /// task, and [`OWN`] is set if it is the task's own. So the lowest bit belongs to the most
+    /// urgent one, as in the summary. A CPU that reads the word during a change sees the old
+    /// priority or the new one.
     lent: AtomicU64,
 
     // Relaxed: see LOCK in `task`.
-    /// Ticks left of its slice.
+    /// The number of ticks left of its slice.
     left: AtomicU8,
     /// The level of a midway worker in its list.
     claim: AtomicU8,
-    /// STAMP: the number of its arrival in this queue.
+    /// STAMP: the number of the task's arrival in this queue.
     stamp: AtomicU64,
 }
 
-/// Marks the assumption for a worker that says nothing: it polls the coroutine that it was picked
-/// for, while it has the CPU.
+/// Marks an assumed level. A worker that says nothing is assumed to poll the coroutine that it was
+/// picked for, while it has the CPU.
 const ASSUMED: u8 = 0x80;
 
 impl InitialState for CoopState {
@@ -65,11 +67,11 @@ impl InitialState for CoopState {
     };
 }
 
-/// For layers. Each is a load or a store unless it says otherwise. Any task may call it for any
-/// task, also in an interrupt.
+/// The part for layers. Each call is a load or a store unless it says otherwise. Any task may make
+/// it for any task, also in an interrupt.
 impl CoopState {
-    /// Makes the task a worker of that domain. For a ready task this counts when it becomes ready
-    /// again, for a running one at once.
+    /// Makes the task a worker of that domain. For a running task this counts at once, for a ready
+    /// one when it becomes ready again.
     pub fn serve(&self, domain: DomainId) {
         self.domain.store(domain.index() as u8, Relaxed);
     }
@@ -87,11 +89,11 @@ impl CoopState {
     }
 
     /// Says that the task, a running worker, polls a coroutine of this priority from now on, or
-    /// none. A polled coroutine is not ready and not in the summary, so only the worker can say so:
-    /// a worker that is preempted in a poll, or blocks in one, keeps the coroutine's priority if it
-    /// has said it, until it says otherwise. It calls this when the priority changes, and with
-    /// `None` before it parks or yields. If a worker says nothing, the policy assumes that it polls
-    /// the coroutine that it was picked for, until it gives the CPU away by itself.
+    /// none. A polled coroutine is not ready and not in the summary, so only the worker can say so.
+    /// A worker that is preempted in a poll, or blocks in one, keeps the priority that it has said,
+    /// until it says otherwise. It calls this when the priority changes, and with `None` before it
+    /// parks or yields. If a worker says nothing, the policy assumes that it polls the coroutine
+    /// that it was picked for, until it gives the CPU away by itself.
     #[inline]
     pub fn polls(&self, priority: Option<Priority>) {
         let level = priority.map_or(Level::NOTHING, Level::of);
@@ -103,43 +105,44 @@ impl CoopState {
         Priority::new(Level::first(self.lent.load(Relaxed) & OWNS).index())
     }
 
-    /// Lends the task a priority until the returned value is dropped: it is scheduled as early as
-    /// the task that waits for it would be. A task calls this before it blocks for something that
-    /// the other task holds. Several may lend; the most urgent one counts. The task does not lend
-    /// it on by itself: a layer whose locks form chains follows the chain.
+    /// Donates a priority to the task until the returned value is dropped. The task is then
+    /// scheduled as early as the task that waits for it would be. A task calls this before it
+    /// blocks for something that the other task holds. Several may donate, and the most urgent
+    /// priority counts. The task does not pass it on by itself: a layer whose locks form chains
+    /// follows the chain.
     ///
     /// For a running or blocked task it counts at the next decision. For a task that is ready on
     /// this CPU it counts when the caller blocks; on another CPU, with its next tick. A returned
     /// priority counts as soon as the task runs.
     ///
-    /// **Cost.** A compare-and-swap and an atomic addition; and, where the task is ready, a look at each ready task
-    /// of each queue at the next tick, block or preemption there.
+    /// **Cost.** One compare-and-swap and one atomic addition. If the task is ready, each queue
+    /// also looks at all its ready tasks at the next tick, block or preemption there.
     ///
     /// # Errors
-    /// [`TooManyLenders`], if 127 have lent it that very priority. Nothing has changed.
+    /// [`TooManyLenders`], if 127 have donated that very priority to it. Nothing has changed.
     pub fn lend(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
         self.lend_by::<SystemCoop>(priority)
     }
 
-    /// Lends for schedulers with another source.
+    /// Donates a priority under a scheduler with another source.
     #[doc(hidden)]
     pub fn lend_by<S: CoopSource>(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
         let shift = shift_of(priority);
         let added = |lent: u64| (lent >> shift & COUNT != COUNT).then(|| lent + (1 << shift));
         (self.lent.fetch_update(Relaxed, Relaxed, added)).map_err(|_| TooManyLenders)?;
-        // A reader that sees this number sees the lent priority.
+        // A reader that sees this number sees the donated priority.
         S::lendings().fetch_add(1, Release);
         Ok(Lent { to: self, priority })
     }
 
-    /// Returns the most urgent priority that is lent to the task at present.
+    /// Returns the most urgent priority that is donated to the task at present.
     pub fn lent(&self) -> Option<Priority> {
         let lent = self.lent_level().index();
         (lent < PRIORITIES).then(|| Priority::new(lent))
     }
 }
 
-/// LENT: the bit of the task's own priority, and the bits of the number of lendings.
+/// LENT: the bit of the task's own priority, and the bits of the number of donations.
 const OWN: u64 = 0x80;
 const COUNT: u64 = OWN - 1;
 const OWNS: u64 = OWN * u64::from_ne_bytes([1; PRIORITIES]);
@@ -149,7 +152,7 @@ const fn shift_of(priority: Priority) -> usize {
     u8::BITS as usize * priority.index()
 }
 
-/// A priority that is lent to a task while this value exists.
+/// A priority that is donated to a task while this value exists.
 #[must_use = "it is given back when this is dropped"]
 pub struct Lent<'a> {
     to: &'a CoopState,
@@ -163,7 +166,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// The error of lending a priority that is lent as often as is counted.
+/// The error of donating a priority that is donated as often as can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyLenders;
 
@@ -175,16 +178,16 @@ impl fmt::Display for TooManyLenders {
 
 impl core::error::Error for TooManyLenders {}
 
-/// Returns what [`coop`](crate::coop) knows of the task; `None` under every other policy, which the
-/// compiler knows.
+/// Returns COOP's state of the task, or `None` under every other policy. The compiler knows which
+/// it is.
 #[inline(always)]
 pub fn of<T, S: 'static>(task: &Task<T, S>) -> Option<&CoopState> {
     (task.policy_state() as &dyn Any).downcast_ref()
 }
 
-/// For the scheduler.
+/// The part for the scheduler.
 impl CoopState {
-    /// Returns the most urgent lent level, without its own (LENT).
+    /// Returns the most urgent donated level, without the task's own (LENT).
     pub(super) fn lent_level(&self) -> Level {
         Level::first(self.lent.load(Relaxed) & !OWNS)
     }
@@ -198,7 +201,7 @@ impl CoopState {
     pub(super) fn set_priority(&self, priority: Priority) {
         let own = OWN << shift_of(priority);
         let exchanged = |lent: u64| Some(lent & !OWNS | own);
-        // It always does.
+        // The closure always returns a value, so this cannot fail.
         let _ = self.lent.fetch_update(Relaxed, Relaxed, exchanged);
     }
 
@@ -233,7 +236,7 @@ impl CoopState {
         }
     }
 
-    /// Returns the level of its list, from [`claims`](Self::claims).
+    /// Returns the level by which the worker is in its list, from [`claims`](Self::claims).
     #[inline]
     pub(super) fn claim(&self) -> Level {
         Level::from_bits(self.claim.load(Relaxed))
@@ -259,7 +262,7 @@ impl CoopState {
         self.left.store(SLICE_TICKS as u8, Relaxed);
     }
 
-    /// Ends its slice with the first tick (rule 7).
+    /// Makes the first tick end its slice (rule 7).
     pub(super) fn has_one_tick(&self) {
         self.left.store(0, Relaxed);
     }
@@ -270,8 +273,8 @@ impl CoopState {
         self.left.load(Relaxed) == 0
     }
 
-    /// Takes a tick. Returns true if it was the last. Stops at 0: while preemption is disabled,
-    /// ticks go on coming.
+    /// Takes a tick. Returns true if it ended the slice. It stops at 0, since ticks go on coming
+    /// while preemption is disabled.
     pub(super) fn tick(&self) -> bool {
         let left = self.left.load(Relaxed);
         self.left.store(left.saturating_sub(1), Relaxed);
@@ -286,7 +289,7 @@ mod tests {
     use core::sync::atomic::AtomicBool;
 
     #[test]
-    fn of_several_that_were_lent_the_most_urgent_counts_until_it_is_given_back() {
+    fn most_urgent_donated_priority_counts_until_it_is_returned() {
         let state = CoopState::INITIAL;
         assert_eq!((state.lent(), state.level().index()), (None, 4));
         let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p)).unwrap();
@@ -323,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_from_another_cpu_sees_the_old_priority_or_the_new_one() {
+    fn another_cpu_sees_the_old_priority_or_the_new_one() {
         let state = CoopState::INITIAL;
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! COOP rule by rule. All rules together stand against a model in `any_order`.
+//! Tests of COOP rule by rule. `any_order` tests all rules together against a model.
 
 mod any_order;
 

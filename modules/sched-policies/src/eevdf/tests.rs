@@ -540,8 +540,8 @@ fn bound_each_of_n_equal_tasks_runs_again() {
     fair::equals_run_again_within::<Policy>(|n| n * WAIT_TICKS);
 }
 
-/// The others come owed as much as a task can be, leave just before their request is served, and
-/// come back owed as much again, as if another queue had made up for it at once.
+/// The others come owed as much as a task can be. They leave just before their request is served,
+/// and come back owed as much again, as if another queue had made up for it at once.
 #[test]
 fn bound_a_task_that_owes_most_waits_for_tasks_that_come_back_owed() {
     let mut worst = 0.0;
@@ -638,7 +638,8 @@ impl<Q: ByKey<&'static str, EevdfState>> Fair for Eevdf<&'static str, VirtualClo
         }
     }
 
-    /// Rule 4.
+    /// Checks rule 4: `next` is the first eligible task, or else the first waiting one, to a
+    /// bucket's width.
     fn check_next(&self, ready: &Ready, next: &TaskRef<Self>) -> u64 {
         let (vruntime, deadline) = (state(next).vruntime(), state(next).deadline());
         let width = self.width() as i64;

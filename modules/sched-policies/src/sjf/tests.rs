@@ -99,7 +99,7 @@ impl Clock for Reading {
     }
 }
 
-/// STEADY.
+/// STEADY: the extra time of a change of class is not part of the next burst.
 #[test]
 fn steady_bursts_beside_a_border_of_classes_stay_in_one() {
     // They come from above; there is a border at 1,024 counts.
@@ -358,7 +358,7 @@ fn bound_no_task_waits_past_its_due_time_for_more_than_two_ticks_for_each_other(
         match name {
             "gc-like" => bench.run(1),
             "short" => bench.run(200),
-            // Preempted or not, after so many ticks it yields.
+            // A preempted task or not, it yields after this many ticks.
             "three" if (0..3).any(|_| bench.tick() != name) => continue,
             "seven" if (0..7).any(|_| bench.tick() != name) => continue,
             _ => {}

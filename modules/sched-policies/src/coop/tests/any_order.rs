@@ -1,5 +1,6 @@
-//! The policy beside a model of its rules: a list that is searched at each pick. At random,
-//! coroutines become ready and are taken, workers say what they poll, and priorities are lent.
+//! A comparison of the policy with a model of its rules: a list that is searched at each pick. At
+//! random, coroutines become ready and are taken, workers say what they poll, and priorities are
+//! donated.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,14 +14,14 @@ const NOTHING: usize = PRIORITIES;
 struct Known {
     own: usize,
     domain: Option<usize>,
-    /// The level that it polls, and whether that is assumed.
+    /// The level that it polls, and true if that is assumed.
     polls: (usize, bool),
-    /// The priorities that are lent to it.
+    /// The priorities that are donated to it.
     lent: Vec<usize>,
-    /// Ticks left.
+    /// The number of ticks left of its slice.
     left: usize,
     stamp: u64,
-    /// While it is ready: its own level, or its claim; `NOTHING` for a fresh worker.
+    /// While it is ready, its own level or its claim. It is `NOTHING` for a fresh worker.
     standing: usize,
 }
 
@@ -40,7 +41,7 @@ struct Model {
     tasks: Vec<Known>,
     ready: Vec<usize>,
     aside: Option<(usize, EnqueueReason)>,
-    /// Priority and domain.
+    /// The priority and domain of each ready coroutine.
     marked: BTreeSet<(usize, usize)>,
     arrivals: u64,
     ticks: u32,
@@ -96,17 +97,17 @@ impl Model {
         ready.min_by_key(|&task| self.tasks[task].stamp)
     }
 
-    fn arrives(&mut self, task: usize, why: EnqueueReason) {
+    fn arrive(&mut self, task: usize, why: EnqueueReason) {
         self.arrivals += 1;
         let known = &mut self.tasks[task];
         known.stamp = self.arrivals;
         if why != EnqueueReason::HandedOver || known.left == 0 {
             known.left = SLICE_TICKS;
         }
-        self.stands(task, why);
+        self.stand(task, why);
     }
 
-    fn stands(&mut self, task: usize, why: EnqueueReason) {
+    fn stand(&mut self, task: usize, why: EnqueueReason) {
         let known = &mut self.tasks[task];
         if matches!(why, EnqueueReason::Yielded | EnqueueReason::Woken) && known.polls.1 {
             known.polls = (NOTHING, false);
@@ -119,12 +120,12 @@ impl Model {
     }
 
     /// Requeues a preempted task by rule 5.
-    fn goes_on(&mut self, task: usize) {
+    fn go_on(&mut self, task: usize) {
         if self.tasks[task].left == 0 {
-            return self.arrives(task, EnqueueReason::Preempted);
+            return self.arrive(task, EnqueueReason::Preempted);
         }
-        self.stands(task, EnqueueReason::Preempted);
-        // It stood before these, unless it has come to another list.
+        self.stand(task, EnqueueReason::Preempted);
+        // It was before these, unless it has come to another list.
         let list = |task: usize| match self.tasks[task].domain {
             None => (0, self.tasks[task].standing),
             Some(domain) if self.is_fresh(task) => (1, domain),
@@ -135,11 +136,11 @@ impl Model {
         };
         if self.ready.iter().any(has_waited_longer) {
             self.ready.retain(|&other| other != task);
-            self.arrives(task, EnqueueReason::Preempted);
+            self.arrive(task, EnqueueReason::Preempted);
         }
     }
 
-    /// Moves tasks up by what was lent to them (rule 8).
+    /// Moves tasks up by the priorities donated to them (rule 8).
     fn look_for_lent(&mut self) {
         if core::mem::take(&mut self.has_lent) {
             for &task in &self.ready {
@@ -162,9 +163,9 @@ impl Model {
 
     fn enqueue(&mut self, task: usize, why: EnqueueReason) {
         match why {
-            EnqueueReason::Preempted if !self.is_share_due() => self.goes_on(task),
+            EnqueueReason::Preempted if !self.is_share_due() => self.go_on(task),
             EnqueueReason::Yielded | EnqueueReason::Preempted => self.aside = Some((task, why)),
-            EnqueueReason::Woken | EnqueueReason::HandedOver => self.arrives(task, why),
+            EnqueueReason::Woken | EnqueueReason::HandedOver => self.arrive(task, why),
         }
     }
 
@@ -188,8 +189,8 @@ impl Model {
                 }
                 return Some(task);
             }
-            (Some((task, EnqueueReason::Preempted)), _) => self.goes_on(task),
-            (Some((task, why)), _) => self.arrives(task, why),
+            (Some((task, EnqueueReason::Preempted)), _) => self.go_on(task),
+            (Some((task, why)), _) => self.arrive(task, why),
             (None, _) => {}
         }
         let most_urgent = self.first().map(|first| self.level(first));
@@ -241,7 +242,7 @@ struct Pair<'a> {
     tasks: &'a [Handle],
     runs: Option<usize>,
     blocked: Vec<usize>,
-    /// How often each kind was picked.
+    /// The number of picks of tasks without and with a domain.
     picks: [usize; 2],
     shares: usize,
 }
@@ -263,7 +264,7 @@ impl Pair<'_> {
             standing: NOTHING,
         });
         self.scheduler.add_task(task.clone());
-        self.model.arrives(id, EnqueueReason::Woken);
+        self.model.arrive(id, EnqueueReason::Woken);
     }
 
     fn pick(&mut self) {
@@ -277,15 +278,15 @@ impl Pair<'_> {
         }
     }
 
-    fn returns(&mut self, task: usize, why: EnqueueReason) {
+    fn put_back(&mut self, task: usize, why: EnqueueReason) {
         let task_of = self.tasks[task].clone();
         self.scheduler
             .put_prev_task(task_of, why == EnqueueReason::Preempted);
         self.model.enqueue(task, why);
     }
 
-    /// The task that would run first goes away and comes back.
-    fn hands_over(&mut self) {
+    /// Hands over the task that would run first, and takes it back.
+    fn hand_over(&mut self) {
         let policy = self.scheduler.policy_mut();
         let Some(given) = policy.migrate_out(&|_| true, &|| true) else {
             return;
@@ -297,9 +298,9 @@ impl Pair<'_> {
         self.model.enqueue(id, EnqueueReason::HandedOver);
     }
 
-    fn gives_way(&mut self, why: EnqueueReason) {
+    fn give_way(&mut self, why: EnqueueReason) {
         let task = self.runs.take().unwrap();
-        self.returns(task, why);
+        self.put_back(task, why);
         self.pick();
     }
 
@@ -312,14 +313,14 @@ impl Pair<'_> {
         }
     }
 
-    /// Plays a step of the running task.
+    /// Simulates a step of the running task.
     fn step(&mut self, what: u8, d: usize, p: usize) {
         let Some(runs) = self.runs else {
             return self.pick();
         };
         match what {
-            0..3 => self.gives_way(EnqueueReason::Yielded),
-            3 => self.gives_way(EnqueueReason::Preempted), // for one that was woken
+            0..3 => self.give_way(EnqueueReason::Yielded),
+            3 => self.give_way(EnqueueReason::Preempted), // for a task that was woken
             4 => {
                 self.blocked.push(runs);
                 self.pick();
@@ -338,7 +339,7 @@ impl Pair<'_> {
                 let expected = self.model.ticked(runs);
                 assert_eq!(found, expected, "a tick after {:?} picks", self.picks);
                 if found {
-                    self.gives_way(EnqueueReason::Preempted);
+                    self.give_way(EnqueueReason::Preempted);
                 }
             }
             _ => {}
@@ -349,8 +350,8 @@ impl Pair<'_> {
 /// The kind of step, and two numbers that it uses.
 type Step = (u8, usize, usize);
 
-/// Plays steps. Returns how often tasks without and with a domain were picked, and how often by a
-/// share.
+/// Simulates the steps on both. Returns how often tasks without and with a domain were picked, and
+/// how often by a share.
 fn play(steps: &[Step]) -> ([usize; 2], usize) {
     CoopPerThread::clear();
     let tasks: Vec<Handle> = (0..24).map(|id| Arc::new(CoopTask::new(id))).collect();
@@ -394,9 +395,9 @@ fn play(steps: &[Step]) -> ([usize; 2], usize) {
             }
             10 | 11 if !pair.blocked.is_empty() => {
                 let task = pair.blocked.swap_remove(any % pair.blocked.len());
-                pair.returns(task, EnqueueReason::Woken);
+                pair.put_back(task, EnqueueReason::Woken);
             }
-            28 => pair.hands_over(),
+            28 => pair.hand_over(),
             _ => pair.step(what.saturating_sub(12), d, p),
         }
         pair.assert_valid();
