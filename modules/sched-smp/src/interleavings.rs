@@ -1,24 +1,28 @@
-//! Every order in which several CPUs can do what they do to [`SmpState`] without a lock, and every
-//! value that they can read by its memory orders: explored by [loom], which runs a scenario again
-//! and again until there is no other way left.
+//! Tests that explore every order in which several CPUs can take the lock-free steps on
+//! [`SmpState`]. They also explore every value that a CPU can read by its memory orders. [loom]
+//! runs a scenario again and again until no other execution is left.
 //!
 //! The code is that of every build; with `--cfg loom` its atomics are loom's. The first scenarios
-//! call `SmpState` as the layer does, the last ones call the layer itself, with the order of its own code
-//! (setting a bit before looking).
+//! call `SmpState` as the layer does. The last ones call the layer itself, with the order of its
+//! own code (setting a bit before looking).
 //!
-//! ONE ORDER: of `SeqCst` loom knows this much: no such load reads such a store that another has
-//! replaced in the order in which it runs the threads; a word's first value is no store
-//! (tokio-rs/loom#180). So where SEEN counts, the scenario stores the words that SEEN is about once
-//! before. If all accesses are `SeqCst`, as in the scenarios SEEN, that is what the language
-//! promises. Beside weaker accesses it is more: in the other scenarios of `SmpState` no word is
-//! stored before, and loom has less than the language promises.
+//! ONE ORDER: loom knows this much of `SeqCst`. No such load reads a store of this kind that
+//! another has replaced in the order in which loom runs the threads. A word's first value is no
+//! store (tokio-rs/loom#180). So where SEEN counts, the scenario first stores the words that SEEN
+//! is about. If all accesses are `SeqCst`, as in the scenarios named after SEEN, that is what the
+//! language promises. Beside weaker accesses it is more. In the other scenarios of `SmpState` no
+//! word is stored before, and loom has less than the language promises.
 //!
-//! Not covered: more than three CPUs at once; in the layer's scenarios, which need SEEN, what
-//! ONE ORDER is too strong for; of `not_asked`, which is stored in one place and changed in
-//! another, any lost change (loom orders the two in more ways than there are); a load that takes effect after a later store of its CPU, which loom
-//! does not have; and [`spin::Once`], which is written before all else.
+//! Not covered are:
 //!
-//! An interrupt comes at any time, and brings along what its sender did before.
+//! - more than three CPUs at once;
+//! - in the layer's scenarios, which need SEEN, the cases for which ONE ORDER is too strong;
+//! - a lost change of `not_asked`, which is stored in one place and changed in another (loom orders
+//!   the two in more ways than there are);
+//! - a load that takes effect after a later store of its CPU, which loom does not have;
+//! - [`spin::Once`], which is written before all else.
+//!
+//! An interrupt comes at any time, and makes the earlier writes of its sender visible.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -37,13 +41,13 @@ use sched_policies::fifo::{Fifo, FifoTask};
 const CPUS: usize = 3;
 
 loom::lazy_static! {
-    /// The interrupts under way.
+    /// The interrupts that are pending, for each CPU.
     static ref LINES: [AtomicBool; CPUS] = Default::default();
     /// The run queues, under their locks.
     static ref QUEUES: [Mutex<Queue>; CPUS] = Default::default();
 }
 loom::thread_local! {
-    /// The CPU that a thread plays.
+    /// The CPU that a thread simulates.
     static THIS_CPU: Cell<usize> = Cell::new(0);
 }
 
@@ -53,15 +57,17 @@ type Queue = WorkSharing<Fifo<Job>>;
 /// The inner task.
 struct Job {
     number: u32,
-    /// Bit mask of the CPUs that it may run on.
+    /// The CPUs that it may run on (bit mask).
     may_run: u64,
-    /// Its number, once it has been made. A CPU that was rightly handed the task sees it.
+    /// Its number, once it has been made. A CPU to which the task was handed over correctly sees
+    /// it.
     memory: AtomicU32,
     /// The task that was sent before it.
     link: AtomicPtr<()>,
 }
 
-/// Runs a scenario in every order that there is, and prints the test's name and the number of orders.
+/// Runs a scenario in every order that there is, and prints the test's name and the number of
+/// executions.
 fn explore<F: Fn() + Send + Sync + 'static>(scenario: F) {
     // The name of the closure's type is `…::test::{{closure}}`.
     let name = core::any::type_name::<F>().rsplit("::").nth(1);
@@ -87,14 +93,14 @@ fn machine() -> Machine {
         join: || {},
         wait: core::hint::spin_loop,
         may_run: |job, cpu| {
-            // SAFETY: such a task, and alive, as `Machine` promises.
+            // SAFETY: `Machine` promises that the pointer is to such a task, and that it is alive.
             let job = unsafe { &*job.cast::<Job>() };
             job.may_run >> cpu & 1 != 0
         },
     }
 }
 
-/// Returns the state that the CPUs of this execution share, with each word stored once: ONE ORDER.
+/// Returns the state that the CPUs of this execution share, with each word stored once (ONE ORDER).
 fn in_one_order() -> &'static SmpState {
     for cpu in 0..CPUS {
         SMP_STATE.set_waiting(cpu, 0);
@@ -110,7 +116,7 @@ fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -
     (a(), b.join().expect("a CPU does not panic"))
 }
 
-/// Returns the way in which the task of this number comes.
+/// Returns the reason for which the task of this number is posted.
 fn comes_as(number: u32) -> PostReason {
     [PostReason::Woken, PostReason::New, PostReason::HandedOver][number as usize % 3]
 }
@@ -126,7 +132,7 @@ fn posted(number: u32) -> Posted {
 
 /// Takes the task of a handle, and returns its number.
 fn taken(posted: Posted) -> u32 {
-    // SAFETY: it is of `posted`. A task that was handed over twice has failed below by its number.
+    // SAFETY: `posted` made the handle, and the task is never freed.
     let job = unsafe { &*posted.task.cast::<Job>() };
     assert_eq!(posted.reason, comes_as(job.number));
     job.seen()
@@ -144,7 +150,7 @@ impl Job {
         }
     }
 
-    /// Returns its number, for a CPU that was handed it.
+    /// Checks that this CPU sees the whole task, and returns its number.
     fn seen(&self) -> u32 {
         assert_eq!(self.memory.load(Relaxed), self.number, "half a task");
         self.number
@@ -377,7 +383,7 @@ fn requests_are_passed_on() {
                 [false, passes_on(smp, 1), false]
             },
             || {
-                // Rule 5, at a tick of a CPU with waiting tasks.
+                // Rule 5: a CPU with waiting tasks looks for requests at its tick.
                 if smp.requesting() == 1 {
                     smp.ask_next(&machine(), 0);
                 }
@@ -385,7 +391,7 @@ fn requests_are_passed_on() {
             },
         );
         asked[2] |= two;
-        // By interrupts alone.
+        // From here on only IPIs are left.
         while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
             smp.was_interrupted(cpu);
             asked[cpu] |= passes_on(smp, cpu);
@@ -422,7 +428,7 @@ fn requests_are_passed_on_in_their_round() {
 /// Returns a handle as the layer sends it, and its link.
 fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
     let posted = posted(number);
-    // SAFETY: of `posted`, and not freed.
+    // SAFETY: `posted` made the handle, and the task is never freed.
     let job = unsafe { &*posted.task.cast::<Job>() };
     (posted, &job.link)
 }
@@ -432,7 +438,7 @@ fn takes_sent(smp: &SmpState) -> Vec<u32> {
     let mut tasks = Vec::new();
     let mut sent = smp.take_sent(2);
     while let Some(posted) = Posted::of_tagged(sent) {
-        // SAFETY: as above.
+        // SAFETY: `posted` made the handle, and the task is never freed.
         sent = unsafe { &*posted.task.cast::<Job>() }.link.load(Relaxed);
         tasks.push(taken(posted));
     }
@@ -473,20 +479,20 @@ fn queue(cpu: usize) -> MutexGuard<'static, Queue> {
 }
 
 impl Layer {
-    /// Returns a CPU that has found no task, played by this thread.
+    /// Returns a CPU that has found no task, simulated by this thread.
     fn idle(cpu: usize) -> Self {
         let mut layer = Self { cpu, runs: None };
         layer.picks();
         layer
     }
 
-    /// Returns a CPU that runs a task, which may run nowhere else.
+    /// Returns a CPU that runs a task that is pinned to it.
     fn busy(cpu: usize, number: u32) -> Self {
         comes(cpu, number, 1 << cpu);
         Self::idle(cpu)
     }
 
-    /// Makes this thread play the CPU from now on.
+    /// Makes this thread simulate the CPU from now on.
     fn here(&self) {
         THIS_CPU.with(|this| this.set(self.cpu));
     }
@@ -517,7 +523,8 @@ impl Layer {
     }
 }
 
-/// Delivers all pending IPIs. Asserts that then every CPU runs a task, and each of the `tasks` tasks is in one place.
+/// Delivers all pending IPIs. Asserts that every CPU runs a task then, and that each of the `tasks`
+/// tasks is in one place.
 fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
     while layers.iter_mut().any(Layer::is_interrupted) {}
     let mut numbers = Vec::new();
@@ -534,8 +541,8 @@ fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
 
 /// Connects the layers to the machine.
 fn connected() {
-    // SAFETY: all layers are those of `QUEUES`, of `Job`s, and each is called by the thread that
-    // plays its CPU.
+    // SAFETY: all layers are those of `QUEUES`, with tasks that are `Job`s. Each is called by the
+    // thread that simulates its CPU.
     unsafe { in_one_order().connect(machine()) };
 }
 
@@ -648,7 +655,7 @@ fn layer_a_task_is_posted_beside_an_interrupt_under_way() {
     explore(|| {
         connected();
         let mut idle = Layer::idle(1);
-        // A request from a time when it had tasks.
+        // A request that was made while CPU 1 had tasks.
         SMP_STATE.ask(&machine(), 1, 2);
         let mut busy = Layer::busy(0, 0);
         let (_, idle) = both(

@@ -29,8 +29,8 @@ pub struct WorkSharing<P: Policy, M = SystemSmpState> {
     is_idle: bool,
     /// A request for work is outstanding: neither answered nor withdrawn.
     request_pending: bool,
-    /// The request was made while a task ran here (rule 6), and no CPU was asked since none runs. It counts only while the
-    /// request is outstanding.
+    /// True if the request was made while a task ran here (rule 6), and no CPU has been asked since
+    /// none runs. It counts only while the request is outstanding.
     request_is_for_balance: bool,
     /// RETAINED: the address of the task that was posted here while another ran or waited, until it has run. It is only
     /// compared.
@@ -106,14 +106,14 @@ enum Target {
     RequestingCpu(usize),
     /// This CPU, which idles and has been told.
     HereNext,
-    /// This CPU.
+    /// This CPU, in whose queue the task waits.
     Here,
 }
 
 /// Returns true if this task may run on the CPU.
 fn may_run<T, S>(machine: &Machine, task: &Task<T, S>, cpu: usize) -> bool {
     let inner = ptr::from_ref(task.inner()).cast();
-    // SAFETY: the promise of `connect`, and a reference.
+    // SAFETY: the promise of `connect`, and the pointer is made from a reference.
     unsafe { (machine.may_run)(inner, cpu) }
 }
 
@@ -140,7 +140,7 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         }
         if self.is_idle && smp.take_request(own) {
             self.request_pending = false;
-            // If this CPU makes the call in an interrupt, its idle task picks afterwards.
+            // If this call comes from an interrupt on this CPU, its idle task picks afterwards.
             if (machine.this_cpu)() != own {
                 smp.interrupt(machine, own);
             }
@@ -163,8 +163,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
             }
             (Target::Cpu(cpu), Some(machine)) => {
                 let posted = posted::<P>(task, reason);
-                // SAFETY: its handle is in `posted`, so it is alive and in no queue. Its link is set
-                // back before it comes to one, in `take_sent`.
+                // SAFETY: its handle is in `posted`, so it is alive and in no queue. `take_sent`
+                // sets the link back before the task comes to a queue.
                 let link = unsafe { (*posted.task.cast::<Task<P::Inner, P::State>>()).link() };
                 smp.send(machine, cpu, posted, |before| link.set(before.cast()));
             }
@@ -180,10 +180,11 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         let (Some(machine), Some(own)) = (M::smp_state().machine(), self.cpu) else {
             return;
         };
-        // SEEN.
+        // SEEN: the bits are read after the task was counted in `enqueue`.
         let others = each(M::smp_state().requesting() & !(1 << own));
         let mut others = others.filter(|&cpu| M::smp_state().is_idle(cpu));
-        // SAFETY: the promise of `connect`; the task is in this queue, whose lock is held.
+        // SAFETY: the promise of `connect`. The task is alive, since it is in this queue, whose
+        // lock is held.
         let may_run = |&cpu: &usize| unsafe { (machine.may_run)(inner.cast(), cpu) };
         match others.find(may_run) {
             Some(requester) => M::smp_state().ask(machine, own, requester),
@@ -211,7 +212,7 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         self.watched = None;
         let needs_handoff = self.request_handoff(&task, preempt);
         let next_is_watched = self.retained.is_some() || !needs_handoff && self.idle_others() != 0;
-        // As if it had not been watched.
+        // The task is tracked again, as if it had not been watched.
         self.running.set_task(&task);
         self.put_prev_task(task, preempt);
         if next_is_watched {
@@ -220,8 +221,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         }
     }
 
-    /// Interrupts this CPU as soon as the running task has left, if an idle CPU may run the task, which gives way (HANDOFF).
-    /// Returns true if so.
+    /// Interrupts this CPU if an idle CPU may run the task, which gives way (HANDOFF). The IPI
+    /// comes as soon as the task has been left. Returns true if it did.
     fn request_handoff(&self, task: &TaskRef<P>, preempt: bool) -> bool {
         let smp = M::smp_state();
         let (Some(machine), Some(own)) = (smp.machine(), self.cpu) else {
@@ -257,15 +258,16 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
             .enqueue(task, tracked::<P>(EnqueueReason::Preempted));
     }
 
-    /// Puts back a task that was not the last pick here. It was blocked or migrates, and is on no CPU. Or it runs without
-    /// having been picked, as `main` at first and a migration helper, and is IN FLIGHT.
+    /// Puts back a task that was not the last pick here. Either it was blocked or migrates, and is
+    /// on no CPU. Or it runs without having been picked, as `main` at first and a migration helper,
+    /// and is IN FLIGHT.
     #[cold]
     #[inline(never)]
     fn put_unpicked(&mut self, task: TaskRef<P>) {
         self.put_by_origin(task, false);
     }
 
-    /// Puts back such a task, if the running task is preempted.
+    /// Puts back a task that was not the last pick here, if the running task is preempted.
     #[cold]
     #[inline(never)]
     fn put_unpicked_preempted(&mut self, task: TaskRef<P>) {
@@ -310,7 +312,7 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     fn take_post(&mut self, cpu: usize) {
         if let Some(Posted { task, reason }) = M::smp_state().take_post(cpu) {
             self.request_pending = false;
-            // SAFETY: taken once.
+            // SAFETY: a post is taken once.
             let task = unsafe { handle::<P>(task) };
             if !self.is_idle || self.waiting > 0 {
                 self.retained = address(&task);
@@ -325,13 +327,13 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     fn take_sent(&mut self, cpu: usize) {
         let mut sent = M::smp_state().take_sent(cpu);
         while let Some(Posted { task, reason }) = Posted::of_tagged(sent) {
-            // SAFETY: taken once.
+            // SAFETY: a sent task is taken once.
             let task = unsafe { handle::<P>(task) };
             // SAFETY: the task is in no queue, and its link is set back here.
             let link = unsafe { task.link() };
             sent = link.get().cast();
             link.set(Link::APART);
-            // It has a task to run, and no request is outstanding but for a post on the way.
+            // It has a task to run now, so it withdraws its request, unless a post is on the way.
             if self.request_pending && M::smp_state().take_request(cpu) {
                 self.request_pending = false;
             }
@@ -389,7 +391,7 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
             match self.policy.migrate_out(&may, &take_request) {
                 Some(task) => {
                     if self.retained == address(&task) {
-                        self.retained = None; // to one that idles
+                        self.retained = None; // it goes to an idle CPU
                     }
                     self.count(self.waiting - 1);
                     smp.post(machine, cpu, posted::<P>(task, PostReason::HandedOver));
@@ -413,7 +415,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         None
     }
 
-    /// Picks without a return of the running task before, or after one of a watched task with a RETAINED task here.
+    /// Picks if the running task was not put back, or after a put of a watched task beside a
+    /// RETAINED one.
     #[cold]
     #[inline(never)]
     fn pick_slow(&mut self) -> Option<TaskRef<P>> {
@@ -443,7 +446,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
             if self.retained.is_some() || self.waiting > 0 && self.idle_others() != 0 {
                 self.watch();
             }
-            // This CPU was told of the task. So it has withdrawn its request, or another task comes.
+            // This CPU was told of the task. So it has withdrawn its request, or another task
+            // comes.
             debug_assert!(
                 !was_idle || here.is_none_or(|(_, cpu)| smp.requesting() >> cpu & 1 == 0)
             );
@@ -489,8 +493,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
     }
 }
 
-/// The most ticks for which a task is retained (RETAINED): the first number, and the second for each task that waits when it comes.
-/// Every policy but SJF and FIFO has run it by then.
+/// The most ticks for which a task is retained (RETAINED). The second number is added for each task
+/// that waits when it comes. Every policy but SJF and FIFO has run it by then.
 const RETAINED_TICKS: u32 = 128;
 const RETAINED_TICKS_EACH: u32 = 16;
 
@@ -553,7 +557,7 @@ impl<P: Policy, M: SmpStateSource> BaseScheduler for WorkSharing<P, M> {
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        // As in a put.
+        // The slow path is out of line, as in a put.
         if !self.running.is_forgotten() {
             return self.pick_slow();
         }
@@ -566,8 +570,8 @@ impl<P: Policy, M: SmpStateSource> BaseScheduler for WorkSharing<P, M> {
 
     #[inline(always)]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        // The code that a yield does not need is out of line and the last call. So few registers are saved, and the rest
-        // is small enough for `axtask` to inline.
+        // The code that a yield does not need is out of line, and is the last call. So few
+        // registers are saved, and the rest is small enough for `axtask` to inline.
         if !self.running.is(&prev) {
             return match preempt {
                 true => self.put_unpicked_preempted(prev),

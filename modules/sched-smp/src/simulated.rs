@@ -1,4 +1,4 @@
-//! The layer on the machine that the model plays.
+//! The layer on the machine that the model simulates.
 
 use super::layer::WorkSharing;
 #[cfg(feature = "preempted_stay")]
@@ -8,7 +8,7 @@ use sched_core::event::Policy;
 use sched_core::task::{InitialState, Task};
 use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
 
-/// [`model::run`] with a policy within the layer, whose tasks may go from queue to queue
+/// Runs [`model::run`] with a policy within the layer, whose tasks may go from queue to queue
 /// ([`Config::stealing`]).
 ///
 /// # Errors
@@ -31,17 +31,18 @@ where
     P::State: InitialState,
     S: SmpStateSource,
 {
-    // SAFETY: it is new, and of this thread; all layers that find it are made below, one for each
-    // CPU and of one type, and none of them outlives the call. `here` is the CPU that acts.
+    // SAFETY: the state is new, and belongs to this thread. All layers that find it are made below,
+    // one for each CPU, with one type of task, and none outlives the call. `here` returns the
+    // acting CPU.
     unsafe { ThreadSmpState::renew().connect(machine(config.cpus)) };
     let made = |_| WorkSharing::<P, S>::new();
     let ended = model::run(config, main, made, Task::<ModelTask, P::State>::new);
-    // SAFETY: the layers are gone, and no other code has a reference to it.
+    // SAFETY: the layers are gone, and no other code has a reference to the state.
     unsafe { ThreadSmpState::retire() };
     ended
 }
 
-/// The machine of the model, for tasks that wrap a [`ModelTask`].
+/// Returns the machine of the model, for tasks that wrap a [`ModelTask`].
 pub fn machine(cpus: usize) -> Machine {
     Machine {
         cpus,
@@ -51,7 +52,7 @@ pub fn machine(cpus: usize) -> Machine {
         join: || {},
         wait: core::hint::spin_loop,
         may_run: |task, cpu| {
-            // SAFETY: such a task, and alive, as `Machine` promises.
+            // SAFETY: `Machine` promises that the pointer is to such a task, and that it is alive.
             model::may_run(unsafe { &*task.cast::<ModelTask>() }, cpu)
         },
     }

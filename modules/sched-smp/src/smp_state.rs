@@ -18,9 +18,9 @@ use spin::Once;
 /// The largest number of CPUs: the bits of a word.
 pub const MAX_CPUS: usize = 64;
 
-/// The machine, for the layer. Its functions are called in scheduler calls, with interrupts off and a run queue's lock
-/// held. None of them may allocate, take a lock that is held while a scheduler is called, or call a
-/// scheduler.
+/// The machine, for the layer. Its functions are called in scheduler calls, with interrupts off and
+/// a run queue's lock held. None of them may allocate, take a lock that is held while a scheduler
+/// is called, or call a scheduler.
 pub struct Machine {
     /// The number of CPUs, 1 to [`MAX_CPUS`].
     pub cpus: usize,
@@ -33,9 +33,10 @@ pub struct Machine {
     pub interrupt: fn(usize),
     /// Tells that the calling CPU takes part from now on, and may be interrupted.
     pub join: fn(),
-    /// Called each time that the calling CPU has waited for a lock for longer than one is held. If several CPUs share one of
-    /// the host, it lets the others run, and returns by itself after a timer tick at the latest. No CPU wakes
-    /// it, and a CPU that wants its run queue waits as long. Otherwise it is `core::hint::spin_loop`.
+    /// Waits a moment. It is called each time that the calling CPU has waited for a lock for longer
+    /// than one is held. If several CPUs share one of the host, it lets the others run, and returns
+    /// by itself after a timer tick at the latest. No CPU wakes it, and a CPU that wants its run
+    /// queue waits as long. Otherwise it is `core::hint::spin_loop`.
     pub wait: fn(),
     /// Returns true if a task may run on this CPU. The task is the one that the policy's task wraps.
     ///
@@ -48,21 +49,22 @@ pub struct Machine {
 #[repr(align(64))]
 #[cfg_attr(all(test, loom), derive(Default))]
 struct Cpu {
-    /// The number of waiting tasks in its queue. Written under that queue's lock.
+    /// The number of waiting tasks in its queue, written under that queue's lock.
     waiting: AtomicU32,
     /// True if an IPI is pending.
     interrupted: AtomicBool,
     /// The number of IPIs that it was sent.
     interrupts: Statistic,
-    /// True if its last pick found no task. Written by that CPU.
+    /// True if its last pick found no task, written by that CPU.
     idles: AtomicBool,
     /// CPUs that have requested a task from this one (bit mask).
     asked_by: AtomicU64,
     /// CPUs not yet asked on behalf of this one (bit mask; rule 2).
     not_asked: AtomicU64,
-    /// REQUEST: the task that answers its request. The lowest bits tell how it comes.
+    /// REQUEST: the task that answers its request. The lowest bits have the [`PostReason`].
     post: AtomicPtr<()>,
-    /// The last task that was sent on to it (rule 7), as above. Its link leads to the one before.
+    /// The last task that was sent on to it (rule 7), with the same bits. Its link leads to the one
+    /// before.
     sent: AtomicPtr<()>,
 }
 
@@ -87,7 +89,7 @@ pub enum PostReason {
     HandedOver = 2,
 }
 
-/// A task under way to another CPU, as [`SmpState`] keeps it: by the address that its `Arc` gave.
+/// A task on its way to another CPU, as [`SmpState`] keeps it: the address that its `Arc` gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posted {
     pub task: *const (),
@@ -156,10 +158,11 @@ impl SmpState {
     /// If there are no CPUs, or more than [`MAX_CPUS`].
     ///
     /// # Safety
-    /// All layers that share this are of one type of task, which is what
-    /// [`may_run`](Machine::may_run) takes; no two of them are of one CPU; and
-    /// [`this_cpu`](Machine::this_cpu) is the CPU whose queue it is, whenever a layer picks or
-    /// is told of a tick.
+    /// - All layers that share this have one type of task, which is the one that
+    ///   [`may_run`](Machine::may_run) takes.
+    /// - No two of them belong to the same CPU.
+    /// - Whenever a layer picks or is told of a tick, [`this_cpu`](Machine::this_cpu) returns the
+    ///   CPU of its queue.
     pub unsafe fn connect(&self, machine: Machine) {
         assert!(
             (1..=MAX_CPUS).contains(&machine.cpus),
@@ -241,8 +244,8 @@ impl SmpState {
         Posted::of_tagged(post.swap(ptr::null_mut(), Acquire))
     }
 
-    /// Sends a task to a CPU, whatever is on the way to it, and interrupts it (rule 7). `links` is called with the target of
-    /// the task's link, once or more often.
+    /// Sends a task to a CPU, whatever is on the way to it, and interrupts it (rule 7). Calls
+    /// `links` with the target of the task's link, once or more often.
     pub fn send(&self, machine: &Machine, cpu: usize, posted: Posted, links: impl Fn(*mut ())) {
         let sent = &self.cpus[cpu].sent;
         let mut before = sent.load(Relaxed);
@@ -255,7 +258,8 @@ impl SmpState {
         }
     }
 
-    /// Takes the tasks that were sent to this calling CPU: the last one, which is the first of a chain. Null is no task.
+    /// Takes the tasks that were sent to this calling CPU. Returns the last one, which is the first
+    /// of a chain, or null.
     pub fn take_sent(&self, cpu: usize) -> *mut () {
         let sent = &self.cpus[cpu].sent;
         match sent.load(Relaxed).is_null() {
@@ -272,9 +276,10 @@ impl SmpState {
         }
     }
 
-    /// Returns the number of IPIs that this CPU was sent by any CPU, itself included, since the layers were connected. It is
-    /// exact if none is sent meanwhile. A lost IPI counts. One that was not sent, as another was pending, does not.
-    /// It costs an addition for each IPI.
+    /// Returns the number of IPIs that this CPU was sent by any CPU, itself included, since the
+    /// layers were connected. It is exact if none is sent meanwhile. A lost IPI counts. One that
+    /// was not sent, because another was pending, does not. The count costs an addition for each
+    /// IPI.
     ///
     /// # Panics
     /// If `cpu` is not below [`MAX_CPUS`].
@@ -282,8 +287,8 @@ impl SmpState {
         self.cpus[cpu].interrupts.load(Relaxed)
     }
 
-    /// Returns true if this calling CPU was interrupted. It looks for requests and posts afterwards: later ones interrupt it
-    /// again.
+    /// Returns true if this calling CPU was interrupted. The caller looks for requests and posts
+    /// afterwards: later ones interrupt it again.
     pub fn was_interrupted(&self, cpu: usize) -> bool {
         let interrupted = &self.cpus[cpu].interrupted;
         interrupted.load(Relaxed) && interrupted.swap(false, AcqRel)
@@ -335,8 +340,9 @@ impl Default for SmpState {
     }
 }
 
-/// Formats one line for a report of a fault: for each CPU the number of waiting tasks in its queue, and its words. They
-/// are read one by one while the CPUs go on, so they may never have been so at the same time.
+/// Formats one line for a report of a fault: for each CPU the number of waiting tasks in its queue,
+/// and its words. The words are read one by one while the CPUs go on, so they may never have had
+/// these values at the same time.
 impl fmt::Display for SmpState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(machine) = self.machine() else {
@@ -376,11 +382,11 @@ loom::lazy_static! {
     pub static ref SMP_STATE: SmpState = SmpState::new();
 }
 
-/// Names the state that a layer shares with the others. It is a type and not a reference, as the system's state is at a
-/// fixed address.
+/// Names the state that a layer shares with the others. It is a type and not a reference, because
+/// the system's state is at a fixed address.
 pub trait SmpStateSource {
-    /// STAYS: a preempted task has to run next on the same CPU. On riscv64 the per-CPU base is in a register that a trap
-    /// saves, and restores when the task goes on.
+    /// STAYS: a preempted task has to run next on the same CPU. On riscv64 the per-CPU base is in a
+    /// register that a trap saves, and restores when the task goes on.
     const PREEMPTED_STAY: bool = cfg!(target_arch = "riscv64");
 
     /// Returns the shared state.
@@ -397,7 +403,7 @@ impl SmpStateSource for SystemSmpState {
     }
 }
 
-/// The source of tests: each thread has a state, which can be renewed.
+/// The source of tests. Each thread has a state, which can be renewed.
 #[cfg(feature = "model")]
 pub struct ThreadSmpState;
 
@@ -415,7 +421,7 @@ impl ThreadSmpState {
         smp
     }
 
-    /// Frees the state of this thread, as many runs would otherwise leak many.
+    /// Frees the state of this thread, since many runs would otherwise leak one each.
     ///
     /// # Safety
     /// No reference from [`renew`](Self::renew) or [`smp_state`](SmpStateSource::smp_state) is used afterwards.

@@ -1,5 +1,6 @@
-//! The layer call by call. These are cases that the model of `axtask` does not play, or plays so seldom that no test
-//! of it would miss the rule. A put that must stay in line is one beside which nothing is `watched`.
+//! Tests of the layer call by call. These are cases that the model of `axtask` does not simulate,
+//! or so seldom that no test of it would miss the rule. A put that must stay in line is one beside
+//! which nothing is `watched`.
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
@@ -19,7 +20,7 @@ thread_local! {
     static CURRENT: Cell<*const ()> = const { Cell::new(ptr::null()) };
     static SENT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static DEPARTURES: Cell<u32> = const { Cell::new(0) };
-    /// A step of another CPU, which is taken at the next question where a task may run.
+    /// A step of another CPU, which is taken when the layer next asks where a task may run.
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
@@ -151,8 +152,8 @@ impl<M: SmpStateSource> Cpu<M> {
     }
 }
 
-/// HANDOFF: `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a task there in
-/// between, which the model does not play.
+/// HANDOFF: `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a
+/// task there in between, which the model does not simulate.
 #[test]
 fn task_that_is_picked_after_a_wake_between_put_and_pick_is_wanted_elsewhere() {
     connect(2);
@@ -173,8 +174,8 @@ fn task_that_is_picked_after_a_wake_between_put_and_pick_is_wanted_elsewhere() {
     assert_eq!([first.words(), second.words()], ["0 waiting"; 2]);
 }
 
-/// Rule 7 prefers an idle CPU to a busy one that has no task waiting, sends one IPI, and takes back what the CPU
-/// had asked for.
+/// Rule 7 prefers an idle CPU to a busy one that has no task waiting. It sends one IPI, and
+/// withdraws the request of that CPU.
 #[test]
 fn rule_7_sends_to_an_idle_cpu_with_one_ipi() {
     connect(3);
@@ -205,7 +206,7 @@ fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
 
     SENT.take();
     idle.picks(&sent[1]);
-    // To hand the other one over as soon as it has been left.
+    // This CPU hands the other task over once that has been left.
     assert_eq!(SENT.take(), [1]);
     assert_eq!(idle.words(), "1 waiting, interrupted, asked by 0b100");
 }
@@ -225,8 +226,8 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_
     }
 }
 
-/// HANDOFF and RETAINED: the put of a watched task has the next one watched if a retained task waits, or if an idle CPU may have the
-/// next task and not this one.
+/// HANDOFF and RETAINED: after the put of a watched task the next one is watched in two cases. A
+/// retained task waits, or an idle CPU may have the next task and not this one.
 #[test]
 fn next_task_is_watched_if_it_may_be_the_one() {
     for (what, mask, idles, expected) in [
@@ -258,7 +259,8 @@ fn retained_task_that_runs_may_migrate_again() {
     assert_eq!(short.layer.retained, None);
 }
 
-/// Returns a busy CPU with a retained, the CPU that it came from, with `waiting` tasks waiting, and that task.
+/// Returns a busy CPU with a retained task, the CPU that it came from, with `waiting` tasks
+/// waiting, and that task.
 fn with_a_retained_task(cpus: usize, waiting: usize) -> (Cpu, Cpu, Arc<Job>) {
     connect(cpus);
     let (mut short, mut long) = (Cpu::busy(0), Cpu::busy(1));
@@ -272,7 +274,7 @@ fn with_a_retained_task(cpus: usize, waiting: usize) -> (Cpu, Cpu, Arc<Job>) {
     (short, long, retained)
 }
 
-/// RETAINED: each retained task has its own time, by how many waited before it.
+/// RETAINED: each retained task has its own time, by the number of tasks that waited before it.
 #[test]
 fn retention_expires_after_its_own_ticks() {
     let (mut short, mut long, _) = with_a_retained_task(2, 2);
@@ -540,7 +542,8 @@ fn put_beside_a_cpu_with_a_pending_post_costs_no_ipi() {
     assert_eq!(SENT.take(), []);
 }
 
-/// A request that only pinned tasks could answer has the next put watched. One that finds none waiting does not.
+/// A request that only pinned tasks could answer makes the next put watched. A request that finds
+/// none waiting does not.
 #[test]
 fn tick_that_serves_an_idle_cpu_watches_only_if_tasks_wait() {
     for (waiting, expected) in [(&[][..], false), (&[0b01], true)] {
@@ -612,7 +615,7 @@ fn removed_task_is_gone_and_a_running_one_is_not_removed() {
     assert!(cpu.layer.remove_task(&tasks[0]).is_none());
     assert_eq!(cpu.words(), "1 waiting");
     cpu.picks(&tasks[1]);
-    // The same of one whose put is watched.
+    // Removes a task whose put is watched in the same way.
     let _idle: Cpu = Cpu::idle(1);
     cpu.add(&[0b01]);
     assert!(cpu.layer.watched.is_some());
