@@ -1,5 +1,5 @@
-//! One CPU for tests: a scheduler, the task that has the CPU, and a clock moved
-//! by hand. What the tests of the policies play their scenes on.
+//! One CPU for tests: a scheduler, the task that has the CPU, and a clock moved by hand. The tests
+//! of the policies use it.
 
 mod trace;
 
@@ -15,7 +15,7 @@ use sched_core::event::{Adapter, EnqueueReason, Policy};
 use sched_core::steps;
 use sched_core::task::{InitialState, Task};
 
-/// A scheduler that a bench can be built on: of tasks that are names.
+/// A scheduler that a bench can be built on. Its tasks are names.
 pub trait Scheduler:
     BaseScheduler<SchedItem = Arc<Task<&'static str, <Self as Scheduler>::State>>> + Default
 {
@@ -23,15 +23,15 @@ pub trait Scheduler:
     type State: InitialState;
 }
 
-/// One of a policy that gives tasks to other CPUs.
+/// A scheduler whose policy gives tasks to other CPUs.
 pub trait Gives: Scheduler {
-    /// Its policy's [`migrate_out`](Policy::migrate_out).
+    /// Calls [`migrate_out`](Policy::migrate_out) of its policy.
     fn migrate_out(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
 
-    /// Its policy's [`enqueue`](Policy::enqueue), of a task that another has given.
+    /// Calls [`enqueue`](Policy::enqueue) of its policy, for a task that another has given.
     fn hand_over(&mut self, given: Handle<Self>);
 
-    /// Its policy's [`dispatch`](Policy::dispatch).
+    /// Calls [`dispatch`](Policy::dispatch) of its policy.
     fn dispatch(&mut self) -> Option<Handle<Self>>;
 }
 
@@ -54,7 +54,7 @@ impl<P: Policy<Inner = &'static str, State: InitialState>> Gives for Adapter<P> 
     }
 }
 
-/// A tick of the bench, in counts.
+/// The length of a tick of the bench, in counts.
 pub const TICK: u64 = 1000;
 
 /// A delay between two things that happen because of a tick, in counts.
@@ -80,13 +80,13 @@ impl<S: Scheduler> Default for Bench<S> {
 }
 
 impl<S: Scheduler> Bench<S> {
-    /// A queue as `axtask` sets it up, except that `gc` has blocked already:
-    /// `main` runs, and was never picked.
+    /// Creates a queue as `axtask` sets it up, except that `gc` has blocked already: `main` runs,
+    /// and was never picked.
     pub fn new() -> Self {
         Self::with(S::default())
     }
 
-    /// Creates the same around a scheduler that has been set up by hand.
+    /// Creates a queue with a scheduler that has been set up by hand.
     pub fn with(scheduler: S) -> Self {
         Self {
             scheduler,
@@ -195,8 +195,8 @@ impl<S: Scheduler> Bench<S> {
         }
     }
 
-    /// [`tick`](Self::tick) as on a machine, where a scheduler call comes a while after
-    /// what causes it: [`LATE`] from the tick to the put, and from the put to the pick.
+    /// Takes a [`tick`](Self::tick) as on a machine, where a scheduler call comes a while after its
+    /// cause. [`LATE`] passes from the tick to the put, and again from the put to the pick.
     pub fn late_tick(&mut self) -> &'static str {
         self.run(TICK - 2 * LATE);
         let current = self.current.clone();
@@ -211,7 +211,7 @@ impl<S: Scheduler> Bench<S> {
         self.pick()
     }
 
-    /// Returns the lengths in ticks of the turns that end within the next 1000 ticks.
+    /// Returns the lengths of the run intervals that end within the next 1000 ticks, in ticks.
     pub fn turns(&mut self, tick: impl Fn(&mut Self) -> &'static str) -> Vec<u64> {
         let mut turns = Vec::new();
         let (mut last, mut turn) = (self.name(), 0);
@@ -226,7 +226,8 @@ impl<S: Scheduler> Bench<S> {
         turns
     }
 
-    /// Returns the longest time, in late ticks of the next `ticks`, between two in which the same one of `tasks` runs.
+    /// Returns the longest time for which one of `tasks` did not run in the next `ticks` late
+    /// ticks, in ticks.
     pub fn longest_wait(&mut self, tasks: &[Handle<S>], ticks: u64) -> u64 {
         let mut last = std::vec![0; tasks.len()];
         let mut longest = 0;
@@ -242,8 +243,8 @@ impl<S: Scheduler> Bench<S> {
             .fold(longest, |longest, &last| longest.max(ticks - last))
     }
 
-    /// Takes a tick. A scheduler is not told of a tick of an idle CPU, so that is an error here: a test that waits for a
-    /// lost task would wait for ever.
+    /// Takes a tick. A scheduler is not told of a tick of an idle CPU, so that is an error here. A
+    /// test that waits for a lost task would otherwise wait for ever.
     pub fn interrupt(&mut self) -> &'static str {
         let current = self.current.clone().expect("a task runs");
         if self.scheduler.task_tick(&current) {
@@ -298,8 +299,8 @@ pub fn checks_nice_values<S: Scheduler>() {
     }
 }
 
-/// Returns the most steps of a call, over all kinds of calls and `ticks` ticks. The caller has arranged the tasks, of
-/// which one runs.
+/// Returns the most steps of a call, over all kinds of calls and `ticks` ticks. The caller has
+/// arranged the tasks, one of which runs.
 pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
     let mut most = 0;
     let mut count = |call: &mut dyn FnMut()| most = most.max(steps::of(call));
@@ -311,7 +312,7 @@ pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
         count(&mut || _ = bench.scheduler.set_priority(&running, round as isize % 20));
         let new = task::<S>("new");
         count(&mut || bench.scheduler.add_task(new.clone()));
-        // It yields or is preempted, or it blocks and wakes.
+        // The running task yields or is preempted, or it blocks and wakes.
         let comes_back = round % 3 != 0;
         for wakes in [false, true] {
             if comes_back != wakes {
@@ -334,8 +335,8 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0..8u8, 0..3usize, 0..40usize), 0..300)
 }
 
-/// Plays steps on three queues, on which tasks yield, are preempted, sleep, change priority, migrate, come, are removed and
-/// are given away. After each step `assert_valid` looks at all queues.
+/// Simulates steps on three queues. Tasks yield, are preempted, sleep, change priority, migrate,
+/// come, are removed and are given away. After each step `assert_valid` looks at all queues.
 pub fn whatever_happens<S: Gives>(
     steps: Vec<Step>,
     assert_valid: impl Fn(&mut Bench<S>),
@@ -383,7 +384,8 @@ pub fn whatever_happens<S: Gives>(
     queues
 }
 
-/// Asserts that after any steps the task that would run next is given away first, and each task once.
+/// Asserts that after any steps the first task given away is the one that would run next, and that
+/// each task is given once.
 pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
     let played = || {
         let mut queues = whatever_happens::<S>(steps.to_vec(), |_| {});

@@ -1,51 +1,49 @@
-//! The rules that every [`BaseScheduler`](sched_core::BaseScheduler) must keep, as a suite to run against any of them.
+//! The rules that every [`BaseScheduler`](sched_core::BaseScheduler) must keep, as a suite to run
+//! against any of them.
 //!
-//! The first rules call a scheduler by hand, the way `axtask` would; the others
-//! run programs on the [`model`](crate::model) of `axtask`, where all its checks
-//! apply: nothing lost, nothing duplicated, nothing picked that is not ready,
-//! every program ends, every dead task is let go, no task waits longer than the
-//! policy [promises](Promises).
+//! The first rules call a scheduler by hand, the way `axtask` would. The others run programs on the
+//! [`model`](crate::model) of `axtask`, where all its checks apply. Nothing is lost, duplicated, or
+//! picked while it is not ready. Every program ends, and every dead task is released. No task waits
+//! longer than the policy [promises](Promises).
 //!
-//! 1. `empty_pick_is_none`: an empty scheduler picks nothing, however often it
-//!    is asked.
-//! 2. `every_add_is_picked_once`: what went in comes out, once.
-//! 3. `put_and_pick_conserve`: through yields, preemptions, blocks, wakes, ticks,
-//!    removals and changes of priority in any order, a pick returns one of the
-//!    ready tasks, and `None` only if there is none.
-//! 4. `remove_of_absent_is_none`: removing a task that was never added, was
-//!    picked, or was removed returns `None` and changes nothing.
+//! 1. `empty_pick_is_none`: an empty scheduler picks nothing, however often it is asked.
+//! 2. `every_add_is_picked_once`: each added task comes out, once.
+//! 3. `put_and_pick_conserve`: yields, preemptions, blocks, wakes, ticks, removals and changes of
+//!    priority come in any order. A pick returns one of the ready tasks, and `None` only if there
+//!    is none.
+//! 4. `remove_of_absent_is_none`: removing a task that was never added, was picked, or was removed
+//!    returns `None` and changes nothing.
 //! 5. `remove_of_present_returns_it`: and no pick returns it afterwards.
 //! 6. `add_after_remove_works`: a removed task can be added, and removed, again.
 //! 7. `drop_releases_the_queued`: dropping a scheduler drops its tasks.
-//! 8. `the_dead_are_let_go`: once another task was picked, or none, the
-//!    scheduler holds nothing of the one that left.
+//! 8. `the_dead_are_let_go`: once another task was picked, or none, the scheduler has no handle of
+//!    the one that left.
 //! 9. `a_lone_task_may_be_ticked_for_ever`: it remains pickable.
-//! 10. `queues_are_independent`: a task comes out of the scheduler it went into.
-//! 11. `a_put_needs_no_pick_before`: `main` and migration helpers are put
-//!     without having been picked, and helpers without having been added.
-//! 12. `init_is_harmless`: every other rule goes without it; with it nothing
-//!     changes.
+//! 10. `queues_are_independent`: a task comes out of the scheduler that it went into.
+//! 11. `a_put_needs_no_pick_before`: `main` and migration helpers are put without having been
+//!     picked, and helpers without having been added.
+//! 12. `init_is_harmless`: every other rule runs without `init`. With it nothing changes.
 //! 13. `any_priority_is_answered`: with true or false, but the task stays.
-//! 14. `yielders_take_turns`: a task that yields is not picked again while
-//!     another is ready, but for [`Promises::repick_after_yield`].
-//! 15. `gc_stops_nobody`: it busy-yields while a dead task's handle is held, and
-//!     the others go on.
-//! 16. `sleepers_wake`: also when all sleep, and when one never does.
-//! 17. `the_notified_wake`: a chain of notifications is passed on, both with and
-//!     without a yield of the notifier.
-//! 18. `late_tasks_get_their_turn`: after others have run for long.
-//! 19. `families_end`: a deep and a broad tree of spawns and joins.
-//! 20. `a_block_may_turn_into_a_yield`: if the wake comes before the parking.
-//! 21. `preemption_respects_the_guard`: and is made up for afterwards.
-//! 22. `the_preempted_stay_ready`: long runs side by side, with and without
-//!     preemption.
+//! 14. `yielders_take_turns`: a task that yields is not picked again while another is ready, but
+//!     for [`Promises::repick_after_yield`].
+//! 15. `gc_stops_nobody`: it busy-yields while a dead task's handle is held, and the other tasks
+//!     make progress.
+//! 16. `sleepers_wake`: also when all tasks sleep, and when one never does.
+//! 17. `the_notified_wake`: a chain of notifications is passed on, with and without a yield of the
+//!     notifier.
+//! 18. `late_tasks_get_their_turn`: they run even after other tasks have run for long.
+//! 19. `families_end`: a deep and a broad tree of spawns and joins ends.
+//! 20. `a_block_may_turn_into_a_yield`: if the wake comes before the task parks.
+//! 21. `preemption_respects_the_guard`: and comes once the guard is released.
+//! 22. `the_preempted_stay_ready`: long runs side by side, with and without preemption.
 //! 23. `migrants_arrive`: also when their helper is preempted.
-//! 24. `a_wake_may_ask_for_rescheduling`: see [`Config::wake_resched`](crate::model::Config::wake_resched).
-//! 25. `a_job_gets_done_beside_yielders`: 1, 2, 3, 10 and 100 tasks that do nothing but
-//!     yield, and a `gc` that spins over a held handle, delay it by no more than the
-//!     policy [promises](Promises::done_beside).
-//! 26. `nobody_waits_for_longer_than_promised`: hogs, workers, yielders, sleepers and
-//!     late tasks beside each other for hundreds of ticks.
+//! 24. `a_wake_may_ask_for_rescheduling`: see
+//!     [`Config::wake_resched`](crate::model::Config::wake_resched).
+//! 25. `a_job_gets_done_beside_yielders`: the job runs beside 1, 2, 3, 10 and 100 tasks that do
+//!     nothing but yield, and a `gc` that spins over a held handle. They delay it by no more than
+//!     the policy [promises](Promises::done_beside).
+//! 26. `nobody_waits_for_longer_than_promised`: hogs, workers, yielders, sleepers and late tasks
+//!     run beside each other for hundreds of ticks.
 //! 27. `random_programs`: all of it mixed, on machines of all kinds.
 //!
 //! A scheduler that follows another crate's copy of the trait needs a newtype
@@ -134,16 +132,15 @@ fn rules<S: ModelScheduler>() -> [Rule<S>; 27] {
     ]
 }
 
-/// Holds a scheduler against every rule, in order.
+/// Checks a scheduler against every rule, in order.
 ///
-/// `make` builds the scheduler of a CPU and `wrap` is the policy's `Task::new`,
-/// both as for [`run`](crate::model::run). Each run starts with the call of `wrap` for the
-/// idle task of CPU 0, so state that is shared between schedulers is best reset
-/// in `make(0)`.
+/// `make` builds the scheduler of a CPU and `wrap` is the policy's `Task::new`, both as for
+/// [`run`](crate::model::run). Each run starts with the call of `wrap` for the idle task of CPU 0.
+/// So state that is shared between schedulers is best reset in `make(0)`.
 ///
 /// # Errors
 ///
-/// The first rule that does not hold, and why.
+/// The first rule that does not hold, with the reason.
 pub fn check<S: ModelScheduler>(
     promises: &Promises,
     mut make: impl FnMut(usize) -> S,

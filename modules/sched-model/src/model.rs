@@ -1,65 +1,60 @@
 //! A host model of unmodified `axtask` that drives any [`BaseScheduler`].
 //!
-//! Schedulers are hard to test in place: on hardware an order of events happens
-//! once and never again. Here the run queues, ticks, wake-ups, exits and
-//! migrations of `axtask` 0.3.0-preview.3 are played by one thread under a
-//! virtual clock, so that a run is a pure function of its [`Config`] and
-//! [`Program`]s. The scheduler under test sees the same calls, in the same
-//! order and under the same conditions as in ArceOS.
+//! Schedulers are hard to test in place: on hardware an order of events happens once and never
+//! again. Here one thread simulates the run queues, ticks, wake-ups, exits and migrations of
+//! `axtask` 0.3.0-preview.3 under a virtual clock. So a run is a pure function of its [`Config`]
+//! and [`Program`]s. The scheduler under test sees the same calls, in the same order and under the
+//! same conditions as in ArceOS.
 //!
-//! # What is played, and how `axtask` does it
+//! # The simulated events, and the calls that `axtask` makes for them
 //!
-//! 1. **Boot.** CPU 0 wraps `idle`, `main`, `gc` in this order, then makes its
-//!    scheduler and adds `gc`. `main` is current without ever being picked.
-//!    Every further CPU wraps `idle` and `gc` and starts in `idle`.
+//! 1. **Boot.** CPU 0 wraps `idle`, `main`, `gc` in this order, then makes its scheduler and adds
+//!    `gc`. `main` is current without ever being picked. Every further CPU wraps `idle` and `gc`
+//!    and starts in `idle`.
 //! 2. **Spawn**: wrap, choose a queue, `add_task`.
 //! 3. **Yield**: `put_prev_task(current, false)`, `pick_next_task`.
-//! 4. **Preemption**: a tick that returned true leaves a request; it is granted
-//!    when preemption is next enabled, with `put_prev_task(current, true)`,
-//!    `pick_next_task`. Without [`Config::preempt`] the request goes nowhere.
-//! 5. **Block**: the future is polled, and only then, after a window in which
-//!    ticks and other CPUs may act, the task parks: `pick_next_task` alone. If
-//!    the wake came inside that window the task *yields* instead.
-//! 6. **Wake**: a queue is chosen, by the mask that the task has then; if it is blocked it
-//!    becomes ready, and goes in with `put_prev_task(task, resched)` once its last CPU has
+//! 4. **Preemption**: a tick that returned true leaves a request. It is granted when preemption is
+//!    next enabled, with `put_prev_task(current, true)`, `pick_next_task`. Without
+//!    [`Config::preempt`] the request has no effect.
+//! 5. **Block**: the future is polled. Then there is a window in which ticks and other CPUs may
+//!    act. Only then the task parks: `pick_next_task` alone. If the wake came inside that window
+//!    the task *yields* instead.
+//! 6. **Wake**: a queue is chosen, by the mask that the task has then. If the task is blocked it
+//!    becomes ready. It is enqueued with `put_prev_task(task, resched)` once its last CPU has
 //!    switched away from it. Until then the waker spins with interrupts off. Between the choice and
-//!    the look time may pass ([`Config::wake_delays`]): another wake may have come first, and the
-//!    task may have changed its mask and blocked again. A wake of a task
-//!    that is not blocked calls no scheduler. `axtask` passes `false` for `resched`;
-//!    see [`Config::wake_resched`].
-//! 7. **Exit**: the joiner is woken, the task goes on its CPU's list of exited
-//!    tasks, `gc` is woken, `pick_next_task`.
-//! 8. **gc** releases the exited tasks that have no other owner. While one is
-//!    left it yields and tries again, else it blocks.
+//!    the look at the state, time may pass ([`Config::wake_delays`]). Another wake may have come
+//!    first, and the task may have changed its mask and blocked again. A wake of a task that is not
+//!    blocked calls no scheduler. `axtask` passes `false` for `resched`; see
+//!    [`Config::wake_resched`].
+//! 7. **Exit**: the joiner is woken, the task goes on its CPU's list of exited tasks, `gc` is
+//!    woken, `pick_next_task`.
+//! 8. **gc** releases the exited tasks that have no other owner. While one is left it yields and
+//!    tries again, else it blocks.
 //! 9. **Migration**: a task changes its mask, and may lose the CPU before it does anything about
-//!    that. Then it turns ready but is not put anywhere; a helper becomes current without having
-//!    been added or picked, puts the task on the target queue (`put_prev_task(task, false)`) and
+//!    that. Then it turns ready but is not put anywhere. A helper becomes current without having
+//!    been added or picked. It puts the task on the target queue (`put_prev_task(task, false)`) and
 //!    exits. The helper can be preempted like any task.
-//! 10. **Tick**: expired sleepers of this CPU's timer wheel are woken, then
-//!     `task_tick(current)`, but never for `idle`.
-//! 11. **Idle** runs when a pick returns `None`, is never put, and picks again
-//!     after each interrupt. A task that another CPU made ready therefore waits
-//!     for the tick, unless an interrupt comes (rule 14).
-//! 12. **Queue choice**: one counter for the whole machine, taken modulo the
-//!     number of CPUs until it hits one that the task's mask allows. With one
-//!     CPU there is no choice.
-//! 13. **A stale timer** survives when its task was woken otherwise and moved
-//!     to another CPU. It then wakes the task spuriously, wherever it blocks.
-//!
+//! 10. **Tick**: expired sleepers of this CPU's timer wheel are woken, then `task_tick(current)`,
+//!     but never for `idle`.
+//! 11. **Idle** runs when a pick returns `None`, is never put, and picks again after each
+//!     interrupt. A task that another CPU made ready therefore waits for the tick, unless an
+//!     interrupt comes (rule 14).
+//! 12. **Queue choice**: one counter for the whole machine, taken modulo the number of CPUs until
+//!     it hits one that the task's mask allows. With one CPU there is no choice.
+//! 13. **A stale timer** survives when its task was woken otherwise and moved to another CPU. It
+//!     then wakes the task spuriously, wherever it blocks.
 //! 14. **Interrupts between CPUs**, of which `axtask` has none: a scheduler may ask for one
-//!     ([`interrupt`]), which arrives some time later, or never, or twice
-//!     ([`Config::interrupts`]). Its handler does what a tick does (rule 10), but that no time
-//!     has passed: expired sleepers are woken, then `task_tick(current)`, but never for `idle`,
-//!     which picks again.
+//!     ([`interrupt`]). It arrives some time later, or never, or twice ([`Config::interrupts`]).
+//!     Its handler does what a tick does (rule 10), except that no time has passed. Expired
+//!     sleepers are woken, then `task_tick(current)`, but never for `idle`, which picks again.
 //!
-//! When `main` ends, ArceOS switches the machine off; here the others may finish
-//! first, because what happens to them is what a test is about.
+//! When `main` ends, ArceOS switches the machine off. Here the other tasks may finish first,
+//! because a test is about what happens to them.
 //!
-//! # What is checked
+//! # Checks
 //!
-//! Every [`Violation`] names a task, what was expected and what was found; the
-//! [`Failure`] around it adds the time and the last events. The checks run at
-//! every step, not only at the end.
+//! Every [`Violation`] names a task, what was expected and what was found. The [`Failure`] around
+//! it adds the time and the last events. The checks run at every step, not only at the end.
 //!
 //! # Example
 //!
@@ -122,8 +117,8 @@ where
 
 /// Runs `main`, and all that it spawns, to the end.
 ///
-/// `make` builds the scheduler of a CPU; `wrap` is the policy's `Task::new`.
-/// All tasks are gone when this returns `Ok`, and so are the schedulers.
+/// `make` builds the scheduler of a CPU. `wrap` is the policy's `Task::new`. All tasks are gone
+/// when this returns `Ok`, and so are the schedulers.
 ///
 /// # Errors
 ///

@@ -68,10 +68,10 @@
 //! The policy chooses the tasks that it gives away
 //! ([`Policy::migrate_out`](sched_core::event::Policy::migrate_out)). Under a policy that gives
 //! none, rules 2, 3 and 6 do nothing. Spawns and wakes are shared all the same.
-//!
 //! **Bound.** It holds on machines whose IPIs arrive, under a policy that gives tasks away. A CPU
-//! idles beside a waiting task that may run there for at most the time of cpus + 1 IPIs: one for
-//! each CPU that is asked, and one for the answer. A task that is sent on needs one more. A lost
+//! idles beside a waiting task that may run there for at most the time of cpus + 1 IPIs. That is
+//! one for each CPU that is asked, and one for the answer. A task that is sent on needs one more. A
+//! lost IPI costs a tick instead.
 //! IPI costs a tick instead.
 //!
 //! **IPIs:** one for each spawn or wake at most, two by rule 7, and one for each HANDOFF. When a

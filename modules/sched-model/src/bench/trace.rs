@@ -1,4 +1,4 @@
-//! Traces: what happens on a [`Bench`] and which task runs after it, as one line of text.
+//! Traces: the events on a [`Bench`] and the task that runs after each, as one line of text.
 
 use alloc::sync::Arc;
 use std::borrow::ToOwned;
@@ -8,8 +8,8 @@ use std::string::String;
 use super::{Bench, Handle, Scheduler, TICK};
 
 impl<S: Scheduler> Bench<S> {
-    /// Plays the steps of `trace`, which are separated by commas, and checks which task runs after
-    /// each step that names one. Text in parentheses is a remark.
+    /// Simulates the steps of `trace`, which are separated by commas. After each step that names a
+    /// task it checks that this task runs. Text in parentheses is a remark.
     ///
     /// | step | what happens |
     /// |---|---|

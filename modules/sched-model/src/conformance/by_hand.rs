@@ -1,4 +1,4 @@
-//! Rules 1 to 13: the scheduler is called by hand.
+//! Rules 1 to 13, which call the scheduler by hand.
 
 use std::sync::{Arc, Weak};
 
@@ -41,8 +41,8 @@ pub(super) fn put_and_pick_conserve<S: ModelScheduler>(s: &mut Subject<'_, S>) -
             (s.promises.on_time)(time);
             let any = |rng: &mut Rng, of: &[Arc<S::Task>]| rng.below(of.len() as u64) as usize;
             match (rng.below(8), current.take()) {
-                // Yield, preemption, block: what was current goes somewhere,
-                // and then comes the pick.
+                // A yield, preemption or block: the current task goes somewhere, and then comes the
+                // pick.
                 (action @ 0..=3, leaving) => {
                     match (action, leaving) {
                         (0..=2, Some(task)) => {
@@ -73,7 +73,7 @@ pub(super) fn put_and_pick_conserve<S: ModelScheduler>(s: &mut Subject<'_, S>) -
                 (5, keeps) => {
                     current = keeps;
                     if let Some(task) = &current {
-                        // The answer is the policy's business.
+                        // Either answer is right.
                         let _ = scheduler.task_tick(task);
                     }
                 }
@@ -224,7 +224,7 @@ pub(super) fn queues_are_independent<S: ModelScheduler>(s: &mut Subject<'_, S>) 
     if let Some(current) = queues[1].pick_next_task() {
         queues[1].put_prev_task(current, false);
     }
-    // One task changes over as a wake on another CPU does it.
+    // One task changes its queue as a wake on another CPU does it.
     if let Some(moved) = queues[0].pick_next_task() {
         let _ = queues[0].task_tick(&moved);
         inside[0].retain(|task| !Arc::ptr_eq(task, &moved));

@@ -1,7 +1,9 @@
-//! Loads: random ones for CPUs that share their work (see `sched-smp`), and the jobs of the app `batch`.
+//! Loads: random ones for CPUs that share their work (see `sched-smp`), and the jobs of the app
+//! `batch`.
 //!
-//! The random programs of the suite are short, so that many kinds of calls meet. Starvation takes the opposite: few
-//! kinds of tasks that do the same for hundreds of ticks, some in step with the ticks and some not quite.
+//! The random programs of the suite are short, so that many kinds of calls meet. Tests of
+//! starvation need the opposite. They run few kinds of tasks that do the same for hundreds of
+//! ticks, some in step with the ticks and some not quite.
 
 use super::rng::Rng;
 use crate::model::{Config, Op, Program};
@@ -10,7 +12,8 @@ use sched_core::clock::VirtualClock;
 /// A timer tick of these loads, in time units. A call takes a thousandth of it.
 pub const TICK: u64 = 10_000;
 
-/// The jobs of the app `batch`: how long each takes in milliseconds, whether it waits, and when it arrives.
+/// The jobs of the app `batch`: the time that each takes and the time at which it arrives, in
+/// milliseconds. The flag between them is true if the job waits.
 #[rustfmt::skip]
 pub const BATCH: [(u64, bool, u64); 32] = [
     (11, false, 0), (83, true, 0), (647, false, 0), (33, false, 200),
@@ -39,7 +42,7 @@ struct Habit {
     then: Then,
 }
 
-/// Returns the machine on which loads run: so many CPUs that share their work.
+/// Returns the machine on which loads run, with `cpus` CPUs that share their work.
 pub fn machine(cpus: usize) -> Config {
     Config {
         cpus,
@@ -63,8 +66,8 @@ pub fn beside_each_other(tasks: impl IntoIterator<Item = Program>) -> Program {
     )
 }
 
-/// Returns a task that runs for `work` time units in bursts of `burst`, give or take up to `jitter`,
-/// and does `then` after each.
+/// Returns a task that runs for `work` time units in bursts and does `then` after each. A burst is
+/// `burst` time units long, give or take up to `jitter`.
 pub fn in_bursts(work: u64, burst: u64, jitter: u64, then: &Op, seed: u64) -> Program {
     let mut rng = Rng(seed);
     let bursts = (work / burst).max(1);
@@ -77,8 +80,9 @@ pub fn in_bursts(work: u64, burst: u64, jitter: u64, then: &Op, seed: u64) -> Pr
 
 /// Returns a load for `cpus` CPUs: 2 to 16 tasks that compute, yield and sleep, with up to `ticks` ticks of work each.
 ///
-/// The tasks are of one kind, of two kinds, or each of its own. There are as many for each CPU, or not. They are in
-/// step, or their bursts are off by up to a tick. The same `seed` gives the same load.
+/// All tasks are alike, or there are two kinds, or each task has its own kind. The CPUs have
+/// equally many, or not. The tasks are in step, or their bursts are off by up to a tick. The same
+/// `seed` gives the same load.
 pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
     let mut rng = Rng(seed);
     let mut tasks = 2 + rng.below(15);
@@ -88,10 +92,11 @@ pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
     let jitter = if rng.one_in(2) { rng.below(TICK) } else { 0 };
     let kinds = [1, 2, 2, tasks][rng.below(4) as usize];
     let mut habits: Vec<_> = (0..kinds).map(|_| habit(&mut rng)).collect();
-    // With two kinds there is one task of the first beside all others, or as many of both.
+    // With two kinds there is either one task of the first beside all others, or equally many of
+    // both.
     let lone = rng.one_in(2);
     if lone && kinds == 2 && rng.one_in(2) {
-        // One of long bursts beside short ones.
+        // One task with long bursts is beside tasks with short ones.
         let yields = |tenths| Habit {
             burst: tenths * TICK / 10,
             then: Then::Yields,
@@ -108,7 +113,7 @@ pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
             let (work, then) = match then {
                 Then::Computes => (ticks * TICK, Op::Run(0)),
                 Then::Yields => (ticks * TICK, Op::Yield),
-                // It takes as long as the others, if it can.
+                // The task takes as long as the others, if it can.
                 Then::Sleeps(units) => (ticks * TICK * burst / (burst + units), Op::Sleep(units)),
             };
             in_bursts(work, burst, jitter.min(burst - 1), &then, rng.next())
@@ -117,7 +122,8 @@ pub fn random(seed: u64, cpus: usize, ticks: u64) -> Program {
     beside_each_other(tasks)
 }
 
-/// Tenths of a tick count: a burst that ends with each tick meets others than one beside it.
+/// Returns a habit whose burst is a number of tenths of a tick. A burst that ends with each tick
+/// meets other tasks than a burst of another length.
 fn habit(rng: &mut Rng) -> Habit {
     let tenths = [10, 30, 250, 600][rng.below(4) as usize];
     let burst = (3 + rng.below(tenths)) * TICK / 10;

@@ -1,11 +1,11 @@
-//! Rules 14 to 27: programs run in the model.
+//! Rules 14 to 27, which run programs in the model.
 
 use super::rng::Rng;
 use super::subject::{Holds, Subject, expect};
 use super::{Beside, Load};
 use crate::model::{Config, CpuMask, MaxWait, ModelScheduler, Op, Program};
 
-/// A `main` that spawns all of `children` and joins them in order.
+/// Returns a `main` that spawns all of `children` and joins them in order.
 fn family(children: impl IntoIterator<Item = Program>) -> Program {
     let mut ops: Vec<Op> = children.into_iter().map(Op::Spawn).collect();
     ops.extend((0..ops.len()).map(Op::Join));
@@ -28,7 +28,7 @@ pub(super) fn gc_stops_nobody<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Hold
     let worker = Program::repeat("worker", 30, &[Op::Run(3), Op::Yield, Op::Sleep(5)]);
     let mut main = vec![Op::Spawn(dead.clone()), Op::Spawn(dead), Op::Join(0)];
     main.extend([Op::Spawn(worker.clone()), Op::Spawn(worker)]);
-    // All this time the two dead tasks are held.
+    // The two dead tasks are held all this time.
     main.extend([Op::Join(2), Op::DropHandle(0), Op::Run(30), Op::Join(3)]);
     s.run_everywhere(s.config(), Program::new("main", main))
 }
@@ -77,8 +77,8 @@ pub(super) fn families_end<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
 }
 
 pub(super) fn a_block_may_turn_into_a_yield<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
-    // The shorter the period, the oftener a tick falls between poll and park,
-    // and the notifier gets its turn just then.
+    // The shorter the period, the oftener a tick falls between poll and park, and the notifier runs
+    // just then.
     let timeout = None;
     let waiter = Program::repeat("waiter", 40, &[Op::Wait { queue: 1, timeout }]);
     let notify = Op::notify(1);
@@ -123,8 +123,8 @@ pub(super) fn migrants_arrive<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Hold
     let to = |cpu| Op::Migrate(CpuMask::one(cpu));
     let tour = [to(1), Op::Run(3), to(0), Op::Yield, Op::Sleep(3), to(1)];
     let main = || family([(); 3].map(|()| Program::repeat("migrant", 10, &tour)));
-    // A helper lives for a few units: with these periods ticks fall into it,
-    // and a policy that preempts on ticks preempts some of the helpers.
+    // A helper lives for a few units. With these periods ticks fall into it, and a policy that
+    // preempts on ticks preempts some of the helpers.
     for tick_period in 7..12 {
         let config = Config {
             tick_period,
@@ -148,7 +148,7 @@ pub(super) fn a_wake_may_ask_for_rescheduling<S: ModelScheduler>(s: &mut Subject
     Ok(())
 }
 
-/// In rule 25, where a yield costs a call and a switch.
+/// The number of yields in a tick in rule 25, where a yield costs a call and a switch.
 const YIELDS_PER_TICK: u64 = 16;
 
 pub(super) fn a_job_gets_done_beside_yielders<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
@@ -157,7 +157,7 @@ pub(super) fn a_job_gets_done_beside_yielders<S: ModelScheduler>(s: &mut Subject
             let config = s.config();
             let yield_cost = config.call_cost + config.switch_cost;
             let beside = Beside {
-                // Its switches are its time, too: one a tick at most.
+                // The job's switches are its time, too: at most one a tick.
                 job_ticks: job_ticks + job_ticks.div_ceil(YIELDS_PER_TICK - 1) + 1,
                 yielders: yielders + 1,
                 yields_per_tick: YIELDS_PER_TICK,
@@ -168,7 +168,8 @@ pub(super) fn a_job_gets_done_beside_yielders<S: ModelScheduler>(s: &mut Subject
             let tick_period = YIELDS_PER_TICK * yield_cost;
             let config = Config {
                 tick_period,
-                // The bound is what ends it, or finds it too late.
+                // This limit only ends a run that is far too late. The check below compares with
+                // the bound.
                 time_limit: Some((2 * bound + 100) * tick_period),
                 ..config
             };
@@ -187,8 +188,8 @@ pub(super) fn a_job_gets_done_beside_yielders<S: ModelScheduler>(s: &mut Subject
     Ok(())
 }
 
-/// The job notifies when it is done, which the yielders wait for; `main` holds a dead
-/// task's handle meanwhile, over which `gc` spins.
+/// Returns a program with a job beside yielders. The job notifies when it is done, which the
+/// yielders wait for. Meanwhile `main` holds a dead task's handle, over which `gc` spins.
 fn beside_yielders(job_units: u64, yielders: u64) -> Program {
     const DONE: u32 = 0;
     let (queue, resched) = (DONE, false);
@@ -205,7 +206,7 @@ pub(super) fn nobody_waits_for_longer_than_promised<S: ModelScheduler>(
     s: &mut Subject<'_, S>,
 ) -> Holds {
     let mut rng = Rng(s.promises.seed ^ 26);
-    // Long ticks: the sleepers are to stay in step.
+    // The ticks are long, so that the sleepers stay in step.
     let config = Config {
         tick_period: 1_000,
         ..s.config()
@@ -228,8 +229,8 @@ pub(super) fn nobody_waits_for_longer_than_promised<S: ModelScheduler>(
     Ok(())
 }
 
-/// Many hogs and half as many sleepers in step, which on several CPUs change queues at
-/// each wake.
+/// Returns many hogs and half as many sleepers in step, which on several CPUs change queues at each
+/// wake.
 fn crowd(tick: u64) -> Program {
     let hog = Program::new("hog", [Op::Run(60 * tick)]);
     let sleeper = [Op::Run(tick + tick / 2), Op::Sleep(tick + tick / 2)];
@@ -238,7 +239,7 @@ fn crowd(tick: u64) -> Program {
     family(hogs.chain(std::iter::repeat_n(sleeper, 16)))
 }
 
-/// Two to seven tasks that are ready most of the time, some of them late.
+/// Returns two to seven tasks that are ready most of the time, some of them late.
 fn busy_program(rng: &mut Rng, tick: u64) -> Program {
     const DONE: u32 = 0;
     let (queue, resched) = (DONE, false);
@@ -280,15 +281,16 @@ fn random_config<S: ModelScheduler>(s: &Subject<'_, S>, rng: &mut Rng) -> Config
     Config {
         cpus: 1 + rng.below(s.promises.max_cpus as u64) as usize,
         preempt: !rng.one_in(4),
-        // Longer than a switch and a call, or no task makes progress under a policy that preempts on every tick.
+        // The period is longer than a switch and a call. Otherwise no task makes progress under a
+        // policy that preempts on every tick.
         tick_period: 7 + rng.below(20),
         switch_cost: rng.below(4),
         ..s.config()
     }
 }
 
-/// A program that ends under any correct scheduler: it waits only for its own
-/// children, and for notifications only so long. `budget` limits the tasks.
+/// Returns a program that ends under any correct scheduler. It waits only for its own children, and
+/// for notifications only for a limited time. `budget` limits the tasks.
 fn random_program(rng: &mut Rng, name: &str, budget: &mut u64) -> Program {
     let mut ops = Vec::new();
     let mut spawned = 0;

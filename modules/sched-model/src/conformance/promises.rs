@@ -7,16 +7,16 @@ use crate::model::{Config, Failure, MaxWait, Program};
 /// The facts that a bound on waiting may depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'a> {
-    /// All tasks of the run: programs, `main`, one `gc` per CPU, one helper per
+    /// The number of all tasks of the run: programs, `main`, one `gc` per CPU, one helper per
     /// migration.
     pub tasks: u64,
     /// The longest time that a task computes while it forbids preemption.
     pub longest_guarded: u64,
-    /// [`Program::serial_time`] of it all.
+    /// The [`Program::serial_time`] of `main`.
     pub serial_time: u64,
     /// True if a task [sets a priority](Program::sets_priorities).
     pub sets_priorities: bool,
-    /// The machine.
+    /// The machine on which they run.
     pub config: &'a Config,
 }
 
@@ -33,13 +33,13 @@ impl<'a> Load<'a> {
     }
 }
 
-/// A job beside tasks that only yield, on one CPU; all are ready when it begins. A bound on its end may depend on these
-/// facts.
+/// The facts on which a bound on the end of a job may depend. The job runs beside tasks that only
+/// yield, on one CPU, and all are ready when it begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Beside {
     /// The CPU time of the job, in ticks, rounded up.
     pub job_ticks: u64,
-    /// The yielders, `gc` included.
+    /// The number of yielders, `gc` included.
     pub yielders: u64,
     /// The number of their yields in a tick.
     pub yields_per_tick: u64,
@@ -55,20 +55,20 @@ impl Beside {
 /// The promises of the policy under test beyond the rules, and the size of the test.
 #[derive(Debug, Clone)]
 pub struct Promises {
-    /// The longest wait of a ready task; no bound by default, and none is
-    /// applied in rule 24, where a waker can take the CPU as often as it likes.
+    /// Returns the longest wait of a ready task, by default without a bound. None is applied in
+    /// rule 24, where a waker can take the CPU any number of times.
     pub max_wait: fn(&Load<'_>) -> MaxWait,
-    /// After how many ticks a job is done beside yielders; `None`, the default, is no
-    /// bound, and rule 25 is not tried.
+    /// Returns the number of ticks after which a job is done beside yielders. `None`, the default,
+    /// is no bound, and rule 25 is not tried.
     pub done_beside: fn(&Beside) -> Option<u64>,
-    /// The policy picks a task again that yielded, although others are ready.
-    /// Only for a plan that says so.
+    /// True if the policy picks a task again that yielded, although others are ready. Only a plan
+    /// may promise this.
     pub repick_after_yield: bool,
     /// The number of times in a row that `gc` may be picked while another task is ready.
     pub max_gc_streak: u64,
-    /// Machines have up to so many CPUs, 1 to 64.
+    /// The largest number of CPUs of the machines, 1 to 64.
     pub max_cpus: usize,
-    /// See [`Config::on_time`].
+    /// The function that is told the time, as [`Config::on_time`].
     pub on_time: fn(u64),
     /// The number of random programs of rules 3, 26 and 27.
     pub random_programs: u32,
@@ -95,28 +95,28 @@ impl Default for Promises {
 /// enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Coverage {
-    /// Rules that hold.
+    /// The number of rules that hold.
     pub rules: usize,
-    /// Runs of the model.
+    /// The number of runs of the model.
     pub runs: u64,
-    /// Tasks in all runs.
+    /// The number of tasks in all runs.
     pub tasks: u64,
-    /// Picks that returned a task.
+    /// The number of picks that returned a task.
     pub dispatches: u64,
-    /// Yields of all tasks.
+    /// The number of yields of all tasks.
     pub yields: u64,
-    /// Preemptions of all tasks.
+    /// The number of preemptions of all tasks.
     pub preemptions: u64,
-    /// Wakes that had to wait for a CPU to finish switching away.
+    /// The number of wakes that had to wait for a CPU to finish switching away.
     pub wake_spins: u64,
 }
 
-/// Why a rule does not hold.
+/// The way in which a rule is broken.
 #[derive(Debug, Clone)]
 pub enum Broken {
     /// The scheduler, called by hand, gave a wrong answer.
     ByHand {
-        /// The call.
+        /// The call that was made.
         call: String,
         /// The right answer.
         expected: String,
@@ -125,11 +125,11 @@ pub enum Broken {
     },
     /// A run of the model failed.
     InModel {
-        /// The machine.
+        /// The machine that the model simulated.
         config: Box<Config>,
         /// The program that failed.
         program: Program,
-        /// The failure.
+        /// The failure of the run.
         failure: Box<Failure>,
     },
 }
@@ -141,7 +141,7 @@ pub struct NotConformant {
     pub rule: usize,
     /// The rule's name there.
     pub name: &'static str,
-    /// Why it does not hold.
+    /// The way in which it is broken.
     pub broken: Broken,
 }
 

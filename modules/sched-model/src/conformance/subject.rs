@@ -21,7 +21,7 @@ impl<S: ModelScheduler> Subject<'_, S> {
         (0..n).map(task).collect()
     }
 
-    /// A scheduler with so many tasks in it, and the tasks.
+    /// Returns a scheduler with `n` tasks in it, and the tasks.
     pub(super) fn filled(&mut self, n: usize) -> (S, Vec<Arc<S::Task>>) {
         let mut scheduler = (self.make)(0);
         let tasks = self.tasks(n);
@@ -31,7 +31,7 @@ impl<S: ModelScheduler> Subject<'_, S> {
         (scheduler, tasks)
     }
 
-    /// The machine that most rules use, with the bounds that were promised.
+    /// Returns the machine that most rules use, with the bounds that were promised.
     pub(super) fn config(&self) -> Config {
         Config {
             repick_after_yield: self.promises.repick_after_yield,
@@ -71,7 +71,7 @@ impl<S: ModelScheduler> Subject<'_, S> {
         }
     }
 
-    /// Runs a program on one CPU, and on as many as are allowed.
+    /// Runs a program on 1, 2 and 4 CPUs, as far as that many are allowed.
     pub(super) fn run_everywhere(&mut self, config: Config, program: Program) -> Holds {
         for cpus in [1, 2, 4] {
             if cpus <= self.promises.max_cpus {
@@ -106,7 +106,7 @@ pub(super) fn expect(
     })
 }
 
-/// `found` must be exactly `expected`, the same allocation.
+/// Checks that `found` is exactly `expected`, the same allocation.
 pub(super) fn expect_task<W: Deref<Target = ModelTask>>(
     call: &str,
     expected: Option<&Arc<W>>,

@@ -1,14 +1,14 @@
-//! Every switch and wake of a run, from its start on: what a timeline is made of.
+//! A log of the switches and wakes of a run, from its start on, for timelines.
 //!
 //! A [`Trace`](super::Trace) has the last events, for a reader who wants to know how a run came to
-//! fail. A log has the first ones, in 16 bytes each.
+//! fail. A log has the first switches and wakes, in 16 bytes each.
 
 use super::TaskId;
 
 /// The way in which a task left its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// It yielded.
+    /// It yielded, and stayed ready.
     Yielded,
     /// The CPU was taken away.
     Preempted,
@@ -39,7 +39,7 @@ pub struct LogRecord {
     pub time: u64,
     task: u32,
     cpu: u8,
-    /// The kind.
+    /// The kind of switch or wake.
     pub what: Logged,
 }
 
@@ -49,7 +49,7 @@ impl LogRecord {
         TaskId(self.task as usize)
     }
 
-    /// Returns the CPU that it happened on.
+    /// Returns the CPU on which it happened.
     pub fn cpu(&self) -> usize {
         self.cpu.into()
     }
@@ -60,7 +60,7 @@ impl LogRecord {
 /// It begins at time 0, with [`main`](TaskId::MAIN) on CPU 0 and its own idle task on every other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Log {
-    /// At most [`Config::log_records`](super::Config::log_records).
+    /// The records that fit, at most [`Config::log_records`](super::Config::log_records).
     pub records: Vec<LogRecord>,
     /// The number of records that did not fit.
     pub lost: u64,

@@ -17,7 +17,7 @@ use super::{
     Config, CpuMask, Failure, Log, ModelScheduler, ModelTask, Op, Program, Report, State, TaskId,
     TaskReport, Trace, Violation,
 };
-/// A waker of one `block_on`: it outlives that `block_on` (rule 13).
+/// The waker of one `block_on`, which may outlive that `block_on` (rule 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waker {
     task: TaskId,
@@ -26,10 +26,10 @@ struct Waker {
 
 /// A key in a timer wheel: deadline, then order of arrival.
 ///
-/// `axtask` counts arrivals per wheel, so that keys of two wheels can be equal
-/// and a cancel on the wrong CPU can hit a stranger's timer. With nanosecond
-/// deadlines that is unlikely, with our small numbers it would be common, and
-/// it is no business of a scheduler: here the count is machine-wide.
+/// `axtask` counts arrivals per wheel. So keys of two wheels can be equal, and a cancel on the
+/// wrong CPU can hit another task's timer. With nanosecond deadlines that is unlikely, but with the
+/// small numbers here it would be common. It does not concern a scheduler, so here the count is
+/// machine-wide.
 type TimerKey = (u64, u64);
 
 /// The future that a blocked task waits for.
@@ -47,7 +47,7 @@ enum Future {
         timer: Option<TimerKey>,
     },
     Join(TaskId),
-    /// `main` after its end.
+    /// The wait of `main` after its end.
     Never,
 }
 
@@ -64,13 +64,13 @@ enum Poll {
 struct BlockOn<W> {
     future: Future,
     waker: Waker,
-    /// The waker fired since the task last parked.
+    /// True if the waker fired since the task last parked.
     woke: bool,
-    /// Polled as pending; parks next.
+    /// True if the future was polled as pending; the task parks next.
     polled: bool,
-    /// When it is over, the same step begins again.
+    /// True if the same step begins again when it is over.
     looks_again: bool,
-    /// `block_on` keeps its task alive.
+    /// The reference by which `block_on` keeps its task alive.
     _keeps: Arc<W>,
 }
 
@@ -82,7 +82,7 @@ enum Kind<W> {
     Helper(Option<Arc<W>>),
 }
 
-/// All that the model knows of a task.
+/// The model's state of a task.
 struct Record<W> {
     kind: Kind<W>,
     arc: Weak<W>,
@@ -90,9 +90,10 @@ struct Record<W> {
     mask: CpuMask,
     /// The CPU that runs it, or has not finished leaving it.
     on_cpu: Option<usize>,
-    /// The queue it went into; from then until it is picked, these three count.
+    /// The queue that it went into, until it is picked. While it is set, `ready_since` and
+    /// `dispatches_before` count.
     queued_on: Option<usize>,
-    /// From when it is preempted until it is picked: where that was.
+    /// The CPU where it was preempted, until it is picked.
     preempted_on: Option<usize>,
     ready_since: u64,
     dispatches_before: u64,
@@ -101,22 +102,22 @@ struct Record<W> {
     /// The next step of its program, and how much of that step is done.
     pc: usize,
     done: u64,
-    /// When it last did [`Op::Mark`].
+    /// The time of its last [`Op::Mark`].
     mark: u64,
     /// The number of repetitions so far of the current [`Op::Again`].
     again: u64,
-    /// [`Program::longest_burst`]; of gc and the helpers, that of an empty one.
+    /// The [`Program::longest_burst`] of its program; of an empty one for gc and the helpers.
     longest_burst: u64,
     block: Option<BlockOn<W>>,
     handles: Vec<Option<Arc<W>>>,
     /// The number of handles of other tasks that hold this task.
     held: usize,
-    /// As `AtomicWaker`: one joiner.
+    /// The waker of the one task that may join it, as `AtomicWaker` has it.
     joiner: Option<Waker>,
     report: TaskReport,
 }
 
-/// A piece of a call, done with interrupts off on behalf of whatever runs.
+/// A piece of a call that is done with interrupts off, whatever task runs.
 enum Act<W> {
     Wake(Waker),
     /// The rest of a wake that has chosen a queue.
@@ -129,8 +130,8 @@ enum Act<W> {
         on: usize,
     },
     TaskTick,
-    /// A guard is released: a pending preemption is granted. Always the last
-    /// but for `ExitResched`, since others continue in another task's context.
+    /// A guard is released, which grants a pending preemption. Only `ExitResched` may follow it,
+    /// since other acts continue in another task's context.
     Release,
     /// The rest of an exit.
     ExitList,
@@ -144,17 +145,17 @@ enum Ahead {
     Nothing,
     /// It waits for an interrupt.
     Idles,
-    /// Its task computes: a part of a step of so many units.
+    /// Its task computes, for this many time units of a step.
     Computes(u64),
 }
 
 struct Cpu<S: ModelScheduler> {
     scheduler: S,
-    /// When it next does something.
+    /// The time at which it next acts.
     clock: u64,
     ahead: Ahead,
     next_tick: u64,
-    /// When interrupts of other CPUs arrive, or have arrived; ascending.
+    /// The times at which interrupts of other CPUs arrive, or have arrived; ascending.
     interrupts: VecDeque<u64>,
     current: Arc<S::Task>,
     current_since: u64,
@@ -166,7 +167,7 @@ struct Cpu<S: ModelScheduler> {
     leaving: Option<TaskId>,
     acts: VecDeque<Act<S::Task>>,
     idle: Arc<S::Task>,
-    /// Idle is to pick once more before it waits for interrupts.
+    /// True if idle picks once more before it waits for interrupts.
     idle_picks: bool,
     exited: VecDeque<Arc<S::Task>>,
     gc: TaskId,
@@ -175,13 +176,13 @@ struct Cpu<S: ModelScheduler> {
     wheel: BTreeMap<TimerKey, Waker>,
     /// The number of tasks in the queue.
     ready: usize,
-    /// These tasks in order of arrival, if that is checked.
+    /// The tasks in the queue in order of arrival, if waits are checked.
     queued: Vec<TaskId>,
     dispatches: u64,
 }
 
 impl<S: ModelScheduler> Cpu<S> {
-    /// When it is next interrupted, as far as is known.
+    /// Returns the time of its next interrupt, as far as is known.
     fn next_interrupt(&self) -> u64 {
         let other = self.interrupts.front();
         other.map_or(self.next_tick, |&at| at.min(self.next_tick))
@@ -191,31 +192,31 @@ impl<S: ModelScheduler> Cpu<S> {
 #[derive(Default)]
 struct WaitQueue {
     permits: u64,
-    /// The counts of the latch.
+    /// The number of counts of the latch.
     counts: u64,
-    /// In order of arrival; true once notified.
+    /// The waiters in order of arrival, with true once notified.
     listeners: VecDeque<(Waker, bool)>,
 }
 
 std::thread_local! {
     static HERE: Cell<Option<(usize, *const ())>> = const { Cell::new(None) };
-    /// Where each task may run, by its number.
+    /// The affinity of each task, by its number.
     static MASKS: RefCell<Vec<CpuMask>> = const { RefCell::new(Vec::new()) };
-    /// The CPUs that are to be interrupted.
+    /// The CPUs for which an interrupt was asked and not sent yet.
     static ASKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// See [`interrupt`](crate::model::interrupt).
+/// Asks for an interrupt of this CPU, for [`interrupt`](crate::model::interrupt).
 pub(super) fn interrupt(cpu: usize) {
     ASKED.with_borrow_mut(|asked| asked.push(cpu));
 }
 
-/// See [`here`](crate::model::here).
+/// Returns the acting CPU and its current task, for [`here`](crate::model::here).
 pub(super) fn here() -> Option<(usize, *const ())> {
     HERE.get()
 }
 
-/// See [`may_run`](crate::model::may_run).
+/// Returns true if this task may run on this CPU, for [`may_run`](crate::model::may_run).
 pub(super) fn may_run(task: TaskId, cpu: usize) -> bool {
     MASKS.with_borrow(|masks| masks[task.0].has(cpu))
 }
@@ -227,7 +228,7 @@ pub(super) fn rest() {
     MASKS.take();
 }
 
-/// Why a CPU picks.
+/// The reason for which a CPU picks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
     Yield,
@@ -250,7 +251,7 @@ pub(super) struct Machine<'a, S: ModelScheduler, F> {
     /// The number of wakes that have chosen a queue.
     wakes: u64,
     timers: u64,
-    /// Programs and helpers that have not ended.
+    /// The number of programs and helpers that have not ended.
     alive: usize,
     switches: u64,
     program_switches: u64,
@@ -264,14 +265,14 @@ pub(super) struct Machine<'a, S: ModelScheduler, F> {
 }
 
 impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
-    /// Rule 1.
+    /// Boots the machine, by rule 1.
     pub(super) fn boot(
         config: &'a Config,
         main: &Program,
         mut make: impl FnMut(usize) -> S,
         wrap: F,
     ) -> Self {
-        rest(); // whatever a run left that panicked
+        rest(); // clears the state of a run that panicked
         (config.on_time)(0);
         let mut m = Self {
             config,
@@ -340,9 +341,9 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         m
     }
 
-    /// Plays until every program has ended and gc has nothing left to do.
+    /// Simulates until every program has ended and gc has nothing left to do.
     pub(super) fn run_to_the_end(&mut self) -> Step {
-        // The CPU that is furthest behind acts, and the first of several.
+        // The CPU that is furthest behind acts; among several, the first.
         let mut turns: BinaryHeap<_> = (0..self.cpus.len())
             .map(|c| Reverse((self.cpus[c].clock, c)))
             .collect();
@@ -409,8 +410,8 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
             && !cpu.idle_picks
     }
 
-    /// Lets CPU `c` do one thing. What it does first is what cannot be
-    /// interrupted; the tick comes next; the current task last.
+    /// Lets CPU `c` do one thing. An act that cannot be interrupted comes first, then the tick,
+    /// then the current task.
     fn step(&mut self, c: usize) -> Step {
         self.acts_on(c);
         if let Some(left) = self.cpus[c].leaving.take() {
@@ -482,7 +483,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         })
     }
 
-    /// Drains the queues, drops the schedulers, counts the owners.
+    /// Drains the queues, drops the schedulers, and checks the number of owners of each task.
     pub(super) fn close(mut self) -> Result<Report, Box<Failure>> {
         for cpu in &mut self.cpus {
             if let Some(task) = cpu.scheduler.pick_next_task() {
@@ -495,12 +496,12 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         let mut alive = Vec::new();
         for cpu in self.cpus.drain(..) {
             drop(cpu.scheduler);
-            // Idle's are the two of `Cpu`; the other one `current` is idle too.
+            // Idle is current at the end, so `Cpu` has two handles of it. One must be left.
             drop(cpu.current);
             alive.push(cpu.idle);
         }
         for record in &mut self.tasks {
-            // gc's, main's: what `block_on` keeps.
+            // The owners that `block_on` keeps, of gc and main.
             alive.extend(record.block.take().map(|block| block._keeps));
         }
         for task in &alive {

@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 pub struct TaskId(pub usize);
 
 impl TaskId {
-    /// `main` comes second, after CPU 0's idle (rule 1 of the [model](super)).
+    /// The number of `main`, which comes second, after CPU 0's idle (rule 1 of the [model](super)).
     pub const MAIN: Self = Self(1);
 }
 
@@ -28,14 +28,15 @@ impl fmt::Display for Label {
 
 /// The inner task, in the place of `axtask`'s `TaskInner`.
 ///
-/// It is as opaque to a policy as the real one: the model keeps state, program and clock by the [`TaskId`].
+/// It is as opaque to a policy as the real one. The model finds state, program and clock by the
+/// [`TaskId`].
 #[derive(Debug)]
 pub struct ModelTask {
     pub(super) label: Label,
 }
 
 impl ModelTask {
-    /// A task outside any run, for tests that call a scheduler by hand.
+    /// Returns a task outside any run, for tests that call a scheduler by hand.
     pub fn new(id: usize, name: &str) -> Self {
         let id = TaskId(id);
         Self {
@@ -46,28 +47,28 @@ impl ModelTask {
         }
     }
 
-    /// The task's number.
+    /// Returns the task's number.
     pub fn id(&self) -> TaskId {
         self.label.id
     }
 
-    /// The task's name and number.
+    /// Returns the task's name and number.
     pub fn label(&self) -> &Label {
         &self.label
     }
 }
 
-/// A set of CPUs; bit n is CPU n, of 64.
+/// A set of up to 64 CPUs. Bit n is CPU n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuMask(pub u64);
 
 impl CpuMask {
-    /// CPUs `0..cpus`.
+    /// Returns the set of the CPUs `0..cpus`.
     pub fn first(cpus: usize) -> Self {
         Self(u64::MAX.checked_shr(64 - cpus as u32).unwrap_or(0))
     }
 
-    /// One CPU.
+    /// Returns the set of one CPU.
     pub fn one(cpu: usize) -> Self {
         Self(1 << cpu)
     }
@@ -82,89 +83,90 @@ impl CpuMask {
 /// [`Mark`](Op::Mark) takes [`Config::call_cost`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Computes for so many time units; ticks may interrupt it.
+    /// Computes for this many time units. Ticks may interrupt it.
     Run(u64),
-    /// `yield_now()`.
+    /// Yields, as `yield_now()` does.
     Yield,
-    /// `sleep()`: wakes at the first tick of this CPU at or after the deadline.
+    /// Sleeps, as `sleep()` does: wakes at the first tick of this CPU at or after the deadline.
     Sleep(u64),
-    /// `WaitQueue::wait_until(|| take a permit)`, or `wait_timeout_until` with
-    /// a number of time units. Permits make a notification that came first count.
+    /// Waits for a permit, as `WaitQueue::wait_until` or `wait_timeout_until` does. Because of the
+    /// permits, a notification that came first counts.
     Wait {
-        /// Which wait queue.
+        /// The number of the wait queue.
         queue: u32,
-        /// Give up after so many time units.
+        /// The number of time units after which it gives up; `None` for never.
         timeout: Option<u64>,
     },
     /// Adds a permit and wakes one waiter that is not woken yet. (The real
     /// `notify_one` wakes no waiter while one that was woken before has not run.)
     Notify {
-        /// Which wait queue.
+        /// The number of the wait queue.
         queue: u32,
-        /// Yield afterwards, as `notify_one(true)` does.
+        /// True to yield afterwards, as `notify_one(true)` does.
         resched: bool,
     },
     /// Yields until the wait queue has a permit, and leaves it there: a busy wait.
     YieldUntil {
-        /// Which wait queue.
+        /// The number of the wait queue.
         queue: u32,
     },
-    /// Sleeps for so many time units again and again until the wait queue has a permit, and
+    /// Sleeps for this many time units again and again until the wait queue has a permit, and
     /// leaves it there: polling.
     SleepUntil {
-        /// Which wait queue.
+        /// The number of the wait queue.
         queue: u32,
-        /// The length of each sleep.
+        /// The length of each sleep, in time units.
         units: u64,
     },
-    /// `spawn()`; keeps the handle under the next number, from 0.
+    /// Spawns a task, as `spawn()` does. Keeps the handle under the next number, from 0.
     Spawn(Program),
-    /// Waits for the n-th task this task spawned, and keeps the handle. Nothing
-    /// if there is no such handle (any more).
+    /// Waits for the n-th task that this task spawned, and keeps the handle. Does nothing if that
+    /// handle does not exist, or no longer.
     Join(usize),
-    /// Drops the n-th handle. All that are left are dropped at exit.
+    /// Drops the n-th handle. The handles that are left are dropped at exit.
     DropHandle(usize),
-    /// `set_current_affinity()`. CPUs that do not exist are ignored; nothing if
-    /// none is left.
+    /// Migrates to one of these CPUs, as `set_current_affinity()` does. CPUs that do not exist are
+    /// ignored. Does nothing if none is left.
     Migrate(CpuMask),
-    /// Takes a guard that forbids preemption; they nest. Blocking under one is
-    /// a fault of the program, as in `axtask`.
+    /// Takes a guard that forbids preemption. Guards nest. Blocking under one is a fault of the
+    /// program, as in `axtask`.
     PreemptOff,
     /// Releases one such guard, if any is held.
     PreemptOn,
-    /// `set_priority()`; the answer is counted in the [`TaskReport`](super::TaskReport).
+    /// Sets the task's priority. The [`TaskReport`](super::TaskReport) counts how often it is
+    /// accepted.
     SetPriority(isize),
-    /// Gives the wait queue permits for all, for ever, and wakes all waiters.
+    /// Gives the wait queue permits for all tasks, for ever, and wakes all waiters.
     Open {
-        /// Which wait queue.
+        /// The number of the wait queue.
         queue: u32,
     },
     /// Remembers the time, for [`SleepSince`](Op::SleepSince); costs nothing.
     Mark,
-    /// Sleeps until so many time units after its last [`Mark`](Op::Mark), or boot: not at all if
-    /// that is past.
+    /// Sleeps until this many time units after its last [`Mark`](Op::Mark), or after boot. It does
+    /// not sleep if that is past.
     SleepSince(u64),
-    /// Counts for the latch of this wait queue: the `of`-th count notifies, as
+    /// Counts for the latch of this wait queue. The `of`-th count notifies, as
     /// [`Notify`](Op::Notify) does without yielding.
     CountDown {
-        /// Which wait queue.
+        /// The number of the wait queue.
         queue: u32,
         /// The number of counts; the same in all steps of a queue.
         of: u64,
     },
-    /// Does the `steps` steps before it again, `times` times; costs nothing. Not nested.
+    /// Does the `steps` steps before it again, `times` times. It costs nothing, and is not nested.
     Again {
         /// The number of steps, at least 1.
         steps: usize,
         /// The number of repetitions.
         times: u64,
     },
-    /// Something that the application does on its own: [`Config::on_call`].
+    /// Makes a call of the application's own: [`Config::on_call`].
     Call(u32),
-    /// Returns from the task's function. Implied at the end of a program.
+    /// Returns from the task's function. It is implied at the end of a program.
     ///
-    /// (A direct call of `axtask::exit` would leak the handles on its stack, and
-    /// `gc` would then yield for ever.)
+    /// (A direct call of `axtask::exit` would leak the handles on its stack, and `gc` would then
+    /// yield for ever.)
     Exit,
 }
 
@@ -189,18 +191,18 @@ impl Op {
 
 /// A program of a task: a name and steps.
 ///
-/// A clone shares the steps, so that a program costs its own steps once, however many tasks run
-/// it and however long the chain of those that spawn it.
+/// A clone shares the steps. So a program costs its own steps once, however many tasks run it and
+/// however long the chain of tasks that spawn it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Names the tasks that run it.
+    /// The name of the tasks that run it.
     pub name: Arc<str>,
     /// The steps, in order.
     pub ops: Arc<[Op]>,
 }
 
 impl Program {
-    /// A program of the given steps.
+    /// Returns a program of the given steps.
     pub fn new(name: &str, ops: impl IntoIterator<Item = Op>) -> Self {
         Self {
             name: name.into(),
@@ -208,12 +210,12 @@ impl Program {
         }
     }
 
-    /// A program that does `ops` `n` times.
+    /// Returns a program that does `ops` `n` times.
     pub fn repeat(name: &str, n: usize, ops: &[Op]) -> Self {
         Self::new(name, ops.iter().cycle().take(n * ops.len()).cloned())
     }
 
-    /// The steps in the order in which they are done, each as often as it is.
+    /// Returns the steps in the order in which they are done, with all repetitions.
     pub fn steps(&self) -> impl Iterator<Item = &Op> {
         let (mut pc, mut again) = (0, 0);
         std::iter::from_fn(move || {
@@ -232,9 +234,9 @@ impl Program {
         })
     }
 
-    /// This program and all that it spawns, each as often as it is run.
+    /// Returns this program and all that it spawns, each as often as it is run.
     fn family(&self) -> impl Iterator<Item = &Self> {
-        // Not by recursion: a chain of spawns may be longer than a stack.
+        // This is no recursion, because a chain of spawns may be longer than a stack.
         let mut left = vec![self];
         std::iter::from_fn(move || {
             let program = left.pop()?;
@@ -275,8 +277,8 @@ impl Program {
         longest
     }
 
-    /// Returns the longest time that this program itself has the CPU between two points at which it surely gives it away.
-    /// Its calls and switches count.
+    /// Returns the longest time that this program itself has the CPU between two points at which it
+    /// is sure to give it away. Its calls and switches count.
     pub fn longest_burst(&self, config: &Config) -> u64 {
         let call = 2 * (config.call_cost + config.switch_cost);
         let (mut burst, mut longest) = (0, 0);
@@ -305,10 +307,11 @@ impl Program {
         self.family().any(|program| program.ops.iter().any(sets))
     }
 
-    /// Returns the time of this program and all that it spawns, one after another, with the longest latency of each step.
+    /// Returns the time of this program and all that it spawns if they run one after another. Each
+    /// step has its longest latency.
     pub fn serial_time(&self, config: &Config) -> u64 {
-        // A wake on an idle CPU waits for its tick, and a sleeper for that of
-        // the wheel it sits in: two ticks at most per step.
+        // A wake on an idle CPU waits for its tick, and a sleeper for that of the wheel that it is
+        // in. That is at most two ticks per step.
         let step = 4 * (config.call_cost + config.switch_cost) + 2 * config.tick_period;
         let time = |op: &Op| match op {
             Op::Run(units) => units + units / config.tick_period * step,
@@ -321,7 +324,8 @@ impl Program {
     }
 }
 
-/// Drops one program after the other and not by recursion, as a chain of spawns may be longer than a stack.
+/// Drops one program after the other. This is no recursion, because a chain of spawns may be longer
+/// than a stack.
 impl Drop for Program {
     fn drop(&mut self) {
         let mut left = Vec::new();
@@ -348,57 +352,59 @@ impl fmt::Debug for Program {
 /// The bound on the wait of a ready task. `None` means no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MaxWait {
-    /// In picks of other tasks from the same queue; picking the same one again
-    /// counts each time.
+    /// The bound in picks of other tasks from the same queue. Picking the same one again counts
+    /// each time.
     pub dispatches: Option<u64>,
-    /// In time units.
+    /// The bound in time units.
     pub time: Option<u64>,
     /// The number of times that the [longest burst](Program::longest_burst) of a task's own program is added to
     /// [`time`](Self::time).
     pub own_bursts: u64,
 }
 
-/// The machine, its costs, and what the policy under test promises.
+/// The machine, its costs, and the promises of the policy under test.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Number of CPUs, 1 to 64. With one, `axtask` is built without `smp`.
+    /// The number of CPUs, 1 to 64. With one, `axtask` is built without `smp`.
     pub cpus: usize,
-    /// `axtask` is built with `preempt`.
+    /// True if `axtask` is built with `preempt`.
     pub preempt: bool,
-    /// Time units between two ticks of a CPU, at least 1. CPUs tick in turn,
-    /// spread over the period.
+    /// The time units between two ticks of a CPU, at least 1. CPUs tick in turn, spread over the
+    /// period.
     pub tick_period: u64,
-    /// Time units for each call into `axtask`, at least 1 so that time moves.
+    /// The time units for each call into `axtask`, at least 1 so that time moves.
     pub call_cost: u64,
-    /// Time units for a switch to another task. While they pass, the task left
-    /// behind still counts as on its CPU; 0 makes that window very short.
+    /// The time units for a switch to another task. While they pass, the task left behind still
+    /// counts as on its CPU. With 0 that window is very short.
     pub switch_cost: u64,
-    /// Time units that a pick takes besides, by the binary logarithm, rounded down, of how
-    /// many tasks are ready, the one that is picked included; the last is that of more, too.
-    /// None: nothing.
+    /// The additional time units of a pick, by the number of ready tasks, the picked one included.
+    /// The index is the binary logarithm of that number, rounded down. The last value holds for
+    /// more tasks, too. An empty list costs nothing.
     pub pick_cost_by_load: Vec<u64>,
-    /// Told the time whenever it changes, and 0 at boot: a policy that reads a
-    /// clock must be given a virtual one, and this is where to set it.
+    /// Called with the time whenever it changes, and with 0 at boot. A policy that reads a clock
+    /// must be given a virtual one, and this function sets it.
     pub on_time: fn(u64),
     /// Does an [`Op::Call`], such as the calls that a policy offers to applications. It runs on the calling task's time,
     /// outside any lock.
     pub on_call: fn(u32),
-    /// Wakes ask for rescheduling (`put_prev_task(task, true)` for a task that
-    /// is not running). `axtask` 0.3.0-preview.3 has the parameter but always
-    /// passes `false`; the trait's contract allows both.
+    /// True if wakes ask for rescheduling (`put_prev_task(task, true)` for a task that is not
+    /// running). `axtask` 0.3.0-preview.3 has the parameter but always passes `false`. The trait's
+    /// contract allows both.
     pub wake_resched: bool,
-    /// The policy may pick a task that yielded while another is ready.
+    /// True if the policy may pick a task that yielded while another is ready.
     pub repick_after_yield: bool,
-    /// A scheduler may hand out tasks that went into another CPU's queue.
+    /// True if a scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
-    /// A task that was preempted runs on the same CPU next, as on riscv64, where the trap that
+    /// True if a preempted task runs next on the same CPU. So it is on riscv64, where the trap that
     /// preempted it has saved the CPU.
     pub preempted_stay: bool,
-    /// Returns the delays, at least 1, of an interrupt of another CPU ([`interrupt`](super::interrupt)), by the number of
-    /// interrupts that were asked for before. With no delay it is lost, with two it comes twice.
+    /// Returns the delays, at least 1, of an interrupt of another CPU
+    /// ([`interrupt`](super::interrupt)). The argument is the number of interrupts that were asked
+    /// for before. With no delay it is lost, with two it comes twice.
     pub interrupts: fn(u64) -> [Option<u64>; 2],
-    /// Returns the time of a wake between the choice of a queue and the look at the task's state, by the number of wakes
-    /// before. It is long if a host takes the CPU away in between.
+    /// Returns the time of a wake between the choice of a queue and the look at the task's state.
+    /// The argument is the number of wakes before. The time is long if a host takes the CPU away in
+    /// between.
     pub wake_delays: fn(u64) -> u64,
     /// The longest time that a CPU may idle while any queue has a ready task that may run on it, in time units. `None`
     /// means no bound.
@@ -411,14 +417,15 @@ pub struct Config {
     pub time_limit: Option<u64>,
     /// The number of last events that are kept for the trace; with 0 they are not counted.
     pub trace_events: usize,
-    /// Tasks that all wait for each other for ever are no fault: the queue at which the first of them waits is
-    /// [opened](Op::Open).
+    /// True if tasks that all wait for each other for ever are no fault. The queue at which the
+    /// first of them waits is then [opened](Op::Open).
     pub breaks_deadlocks: bool,
-    /// The number of first switches and wakes that are kept for the [`Log`](super::Log), at 16 bytes each; with 0 they are
-    /// not counted.
+    /// The number of first switches and wakes that are kept for the [`Log`](super::Log), at 16
+    /// bytes each. With 0 they are not counted.
     pub log_records: usize,
-    /// Waits, double picks and `gc` are checked, which looks at all ready tasks at each pick and tick. Without these
-    /// checks a run is a simulation. Each pick must be of a task that was put here once in any case.
+    /// True to check waits, double picks and `gc`, which looks at all ready tasks at each pick and
+    /// tick. Without these checks a run is a simulation. In any case a pick must return a task that
+    /// was put here once.
     pub is_checked: bool,
 }
 
@@ -468,9 +475,9 @@ impl Config {
     }
 
     pub(super) fn time_limit_for(&self, main: &Program) -> u64 {
-        // Eight: the programs never all run one after another, but gc and the
-        // helpers add switches of their own, and a policy with a small share
-        // for some of its tasks is still a correct one.
+        // The factor is eight, though the programs never all run one after another. `gc` and the
+        // helpers add switches of their own. And a policy with a small share for some of its tasks
+        // is still a correct one.
         self.time_limit
             .unwrap_or_else(|| 8 * (main.serial_time(self) + 10 * self.tick_period))
     }

@@ -1,4 +1,4 @@
-//! The trace of a run: task states, events, and the last of these.
+//! The trace of a run: the states of tasks, and the last events.
 
 use std::{collections::VecDeque, fmt};
 
@@ -13,7 +13,7 @@ pub enum State {
     Ready,
     /// Waiting for a wake-up.
     Blocked,
-    /// Done.
+    /// Ended for good, and not released yet.
     Exited,
 }
 
@@ -26,7 +26,7 @@ pub enum What {
     Dispatched,
     /// Gave the CPU up and stayed ready.
     Yielded,
-    /// Had the CPU taken away.
+    /// Lost the CPU to a preemption.
     Preempted,
     /// Gave the CPU up to wait.
     Blocked,
@@ -36,9 +36,9 @@ pub enum What {
     Migrated(usize),
     /// Was shown a tick, and asked for rescheduling if true.
     Ticked(bool),
-    /// Was current when another CPU, or its own, interrupted.
+    /// Was current when an interrupt between CPUs came.
     Interrupted,
-    /// Finished.
+    /// Came to the end of its program.
     Exited,
     /// Was released by `gc`.
     Freed,
@@ -51,9 +51,9 @@ pub struct Event {
     pub time: u64,
     /// The CPU that caused it.
     pub cpu: usize,
-    /// The kind.
+    /// The kind of event.
     pub what: What,
-    /// The task.
+    /// The task that it happened to.
     pub task: Label,
 }
 

@@ -52,9 +52,9 @@ pub enum Violation {
         /// The CPU that it was preempted on.
         found: usize,
     },
-    /// A pick returned a task that is not of this run.
+    /// A pick returned a task that does not belong to this run.
     Unknown {
-        /// The name it has.
+        /// The name that the task has.
         task: Label,
     },
     /// A pick returned `None` although tasks are in the queue.
@@ -68,9 +68,9 @@ pub enum Violation {
     IdleBeside {
         /// The CPU that idled.
         cpu: usize,
-        /// The task.
+        /// The ready task that could have run there.
         task: Label,
-        /// How long it idled.
+        /// The time for which it idled.
         time: u64,
         /// The bound that was given: [`Config::max_idle_beside`](super::Config::max_idle_beside).
         bound: u64,
@@ -104,14 +104,14 @@ pub enum Violation {
         task: Label,
         /// The number of other picks meanwhile.
         dispatches: u64,
-        /// How long it waited.
+        /// The time for which it waited.
         time: u64,
         /// The bound that was given.
         bound: MaxWait,
     },
     /// `gc` was picked again and again while others were ready.
     GcMonopolises {
-        /// The CPU.
+        /// The CPU whose `gc` it is, from 0.
         cpu: usize,
         /// The number of picks in a row; the bound is [`Config::max_gc_streak`](super::Config::max_gc_streak).
         streak: u64,
@@ -120,7 +120,7 @@ pub enum Violation {
     },
     /// A task that yielded was picked again while others were ready.
     Repicked {
-        /// The task.
+        /// The task that yielded and was picked again.
         task: Label,
         /// The tasks of which one should have been picked.
         ready: Vec<Label>,
@@ -139,10 +139,10 @@ pub enum Violation {
     },
     /// A task blocked with preemption disabled, which is not the scheduler's fault.
     BlockedUnderGuard {
-        /// The task.
+        /// The task that blocked with preemption disabled.
         task: Label,
     },
-    /// The configuration makes no sense.
+    /// The configuration has a value that is not allowed.
     BadConfig {
         /// The field, and what it must be.
         expected: &'static str,
@@ -261,12 +261,12 @@ fn queue(cpu: Option<usize>) -> String {
     cpu.map_or("none".into(), |cpu| format!("that of c{cpu}"))
 }
 
-/// A [`Violation`], when it was found, and the events that led to it.
+/// A [`Violation`], the time at which it was found, and the events that led to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The fault.
+    /// The fault that ended the run.
     pub violation: Violation,
-    /// When it was found, in time units.
+    /// The time at which it was found, in time units.
     pub time: u64,
     /// The last events before.
     pub trace: Trace,

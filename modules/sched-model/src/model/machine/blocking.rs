@@ -1,4 +1,4 @@
-//! Blocking: futures, timers, and gc's wait.
+//! Blocking: futures, timers, and the wait of gc.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{Act, BlockOn, Future, Kind, MAIN, Machine, Poll, Record, Step, Timer
 use crate::model::{ModelScheduler, ModelTask, State, TaskId, Violation, What};
 
 impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
-    /// Starts a `block_on`; polling it is the next step.
+    /// Starts a `block_on`. The next step polls it.
     pub(super) fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<S::Task> {
         let id = self.current(c);
         self.wakers += 1;
@@ -28,7 +28,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.block_on(c, Future::Sleep { deadline, timer })
     }
 
-    /// Rule 5: poll, then in a step of its own park, or yield if woken between.
+    /// Takes a step of a `block_on` (rule 5): polls it, and in a later step parks, or yields if
+    /// woken between.
     pub(super) fn block_step(&mut self, c: usize, id: TaskId) -> Step {
         let mut block = self.tasks[id.0].block.take().expect("model: no block_on");
         if !block.polled {
@@ -84,8 +85,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 }
             }
             Future::Sleep { deadline, timer } => match *timer {
-                // A wake on another CPU looks into the wrong wheel and ends the
-                // sleep, whatever the time: so does axtask.
+                // A wake on another CPU looks into the wrong wheel and ends the sleep, whatever the
+                // time. So it is in axtask.
                 Some(key) if !self.cpus[c].wheel.contains_key(&key) => Poll::Ready,
                 Some(_) => Poll::Pending,
                 None if *deadline <= self.now => Poll::Ready,
@@ -111,7 +112,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                     }
                     waiters.listeners.remove(place);
                     *listening = false;
-                    // Cancels on this CPU's wheel only (rule 13).
+                    // The cancel looks into this CPU's wheel only (rule 13).
                     if let Some(key) = timer.take() {
                         self.cpus[c].wheel.remove(&key);
                     }
@@ -157,7 +158,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         key
     }
 
-    /// `poll_gc` (rule 8).
+    /// Polls gc, as `poll_gc` does (rule 8).
     pub(super) fn poll_gc(&mut self, c: usize, waker: Waker) -> Step<Poll> {
         for _ in 0..self.cpus[c].exited.len() {
             let Some(task) = self.cpus[c].exited.pop_front() else {
@@ -170,7 +171,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                     self.note(c, What::Freed, id);
                 }
                 Err(task) => {
-                    // The list's own, and the handles that other tasks hold.
+                    // One owner is the list, and the others are the handles that other tasks hold.
                     self.check_owners(&task, 1 + self.tasks[id.0].held)?;
                     self.cpus[c].exited.push_back(task);
                 }

@@ -10,7 +10,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.labels(|task| task.queued_on == Some(c))
     }
 
-    /// Checks a pick for every fault, and keeps the books on waiting.
+    /// Checks a pick for every fault, and accounts for waits.
     pub(super) fn check_pick(&mut self, c: usize, next: &Arc<S::Task>, why: Why) -> Step {
         let label = next.label().clone();
         let id = label.id;
@@ -48,7 +48,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 found,
             });
         };
-        // A task that was preempted here may go on here, as its next step may be to migrate.
+        // A task that was preempted here may continue here, since its next step may be to migrate.
         if !task.mask.has(c) && task.preempted_on != Some(c) {
             let allowed = task.mask;
             return Err(Violation::WrongCpu {
@@ -168,7 +168,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         Ok(())
     }
 
-    /// Returns the ready task beside which this idle CPU, where the task may run, has idled for longest, and since when.
+    /// Returns the ready task beside which this idle CPU has idled for longest, and since when. The
+    /// task may run on the CPU.
     fn longest_beside(&self, c: usize) -> Option<(TaskId, u64)> {
         let queued = self.cpus.iter().flat_map(|cpu| {
             let current = cpu.current.id();

@@ -15,7 +15,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.on_timer_tick(c);
     }
 
-    /// Does what the handlers of both kinds of interrupts have in common.
+    /// Does the common part of the handlers of both kinds of interrupts.
     fn on_timer_tick(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         let later = cpu.wheel.split_off(&(self.now, u64::MAX));
@@ -39,7 +39,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// Ends at this time what the CPU does up to its clock, if the time is before that and an interrupt can end it.
+    /// Ends the CPU's activity up to its clock at this time, if the time is earlier and an
+    /// interrupt can end it.
     fn cut_short(&mut self, c: usize, at: u64) {
         let id = self.current(c);
         let cpu = &mut self.cpus[c];
@@ -118,11 +119,11 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// The rest of a wake: spins until the task is off its CPU, then puts it.
+    /// Does the rest of a wake: spins until the task is off its CPU, then puts it.
     pub(super) fn unblock(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
         let id = task.id();
         if let Some(busy) = self.tasks[id.0].on_cpu {
-            // One unit later, so that the other CPU surely goes first.
+            // The waker tries one unit later, so that the other CPU surely goes first.
             self.cpus[c].clock = self.cpus[busy].clock + 1;
             self.cpus[c].acts.push_front(Act::Put { task, on });
             self.wake_spins += 1;

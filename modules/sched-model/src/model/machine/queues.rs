@@ -1,4 +1,4 @@
-//! Tasks, the queues that they go into, and how one gives its CPU up.
+//! Tasks, the queues that they go into, and the ways in which a task gives its CPU up.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
-    /// `TaskInner::new(..).into_arc()`.
+    /// Makes a task, as `TaskInner::new(..).into_arc()` does.
     pub(super) fn new_task(
         &mut self,
         name: &str,
@@ -88,7 +88,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.trace.push(self.config.trace_events, event);
     }
 
-    /// A record of the log, of this moment.
+    /// Adds a record to the log, with this time.
     pub(super) fn log(&mut self, cpu: usize, what: Logged, id: TaskId) {
         let most = self.config.log_records;
         if most > 0 {
@@ -96,12 +96,12 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// The cost of a call.
+    /// Adds the cost of a call to the CPU's clock.
     pub(super) fn spend(&mut self, c: usize) {
         self.cpus[c].clock += self.config.call_cost;
     }
 
-    /// `select_run_queue` (rule 12).
+    /// Chooses a queue, as `select_run_queue` does (rule 12).
     pub(super) fn select(&mut self, mask: CpuMask) -> usize {
         if self.config.cpus == 1 {
             return 0;
@@ -142,7 +142,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.cpus[on].scheduler.put_prev_task(task, preempt);
     }
 
-    /// `yield_current` (rule 3). Idle is made ready but not put (rule 11).
+    /// Yields, as `yield_current` does (rule 3). Idle is made ready but not put (rule 11).
     pub(super) fn yield_current(&mut self, c: usize) -> Step {
         let id = self.current(c);
         self.give_up(c, What::Yielded);
@@ -150,7 +150,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.resched(c, Why::Yield)
     }
 
-    /// A guard is released: `current_check_preempt_pending` (rule 4).
+    /// Releases a guard, as `current_check_preempt_pending` does (rule 4).
     pub(super) fn release(&mut self, c: usize) -> Step {
         let id = self.current(c);
         let task = &mut self.tasks[id.0];
@@ -162,7 +162,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.resched(c, Why::Other)
     }
 
-    /// `put_task_with_state(current, Running, what == Preempted)`.
+    /// Puts the current task back, as `put_task_with_state(current, Running, what == Preempted)`
+    /// does.
     pub(super) fn give_up(&mut self, c: usize, what: What) {
         let id = self.current(c);
         let task = &mut self.tasks[id.0];
@@ -176,7 +177,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// `resched`: pick, check what was picked, switch to it.
+    /// Picks a task, checks it and switches to it, as `resched` does.
     pub(super) fn resched(&mut self, c: usize, why: Why) -> Step {
         let next = self.cpus[c].scheduler.pick_next_task();
         self.cpus[c].picked = next.as_ref().map(|task| task.id());
@@ -204,7 +205,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.switch_to(c, next, left)
     }
 
-    /// `switch_to`, for a pick and for a migration helper. A task that is still ready has yielded or was preempted.
+    /// Switches, as `switch_to` does, for a pick and for a migration helper. A task that is still
+    /// ready has yielded or was preempted.
     pub(super) fn switch_to(&mut self, c: usize, next: Arc<S::Task>, ready: Left) -> Step {
         let now = self.now;
         let (from, to) = (self.current(c), next.id());
@@ -212,7 +214,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         task.need_resched = false;
         task.state = State::Running;
         task.report.first_run.get_or_insert(now);
-        // Idle that goes on idling would fill the trace and say nothing.
+        // An idle task that continues to idle would fill the trace and say nothing.
         if from != to || !matches!(self.tasks[to.0].kind, Kind::Idle) {
             self.note(c, What::Dispatched, to);
         }
@@ -242,8 +244,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             |id: TaskId| id != MAIN && matches!(self.tasks[id.0].kind, Kind::Program(_));
         self.program_switches += u64::from(is_program(from) || is_program(to));
         let task = &self.tasks[from.0];
-        // As axtask asserts: the task that is left must have an owner besides the
-        // CPU, be it a queue, its own `block_on` or the list of the exited.
+        // Axtask asserts this, too: the task that is left must have an owner besides the CPU. That
+        // is a queue, its own `block_on` or the list of the exited.
         match Arc::strong_count(&left) {
             found @ 0..=1 => Err(Violation::Lost {
                 task: task.report.label.clone(),

@@ -1,15 +1,16 @@
-//! The steps of tasks.
+//! The steps of tasks: idle, helpers and programs.
 
 use std::sync::Arc;
 
 use super::{Act, Ahead, Future, Kind, MAIN, MASKS, Machine, Step};
 use crate::model::{CpuMask, Left, ModelScheduler, ModelTask, Op, State, TaskId, What};
 
-/// Permits that do not run out.
+/// A number of permits that does not run out.
 const FOR_ALL: u64 = u64::MAX / 2;
 
 impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
-    /// `run_idle`: picks once after each interrupt, then waits for the next.
+    /// Takes a step of idle, as `run_idle` does: picks once after each interrupt, then waits for
+    /// the next.
     pub(super) fn idle_step(&mut self, c: usize) -> Step {
         let cpu = &mut self.cpus[c];
         if std::mem::take(&mut cpu.idle_picks) {
@@ -21,7 +22,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// `migrate_entry`, then the exit of the helper (rule 9).
+    /// Takes the steps of a migration helper, as `migrate_entry` does, and its exit (rule 9).
     pub(super) fn helper_step(&mut self, c: usize, migrated: Option<Arc<S::Task>>) {
         let Some(task) = migrated else {
             self.exit(c);
@@ -40,7 +41,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         let task = &mut self.tasks[id.0];
         match op {
             Op::Run(units) => {
-                // Up to the next interrupt; one that comes before cuts it short.
+                // It runs up to the next interrupt. An earlier one cuts it short.
                 let cpu = &mut self.cpus[c];
                 let part = (units - task.done).min(cpu.next_interrupt() - now);
                 cpu.ahead = Ahead::Computes(units);
@@ -93,7 +94,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             }
             Op::Notify { queue, resched } => {
                 if task.done > 0 {
-                    // The second half of a notification that yields.
+                    // This is the second half of a notification that yields.
                     task.done = 0;
                     task.pc += 1;
                     return self.yield_current(c);
@@ -157,7 +158,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             Op::Migrate(mask) => {
                 let mask = CpuMask(mask.0 & CpuMask::first(self.config.cpus).0);
                 if task.done == 0 && mask.0 != 0 {
-                    // It may lose the CPU before the second half.
+                    // The task may lose the CPU before the second half.
                     task.done = 1;
                     task.mask = mask;
                     MASKS.with_borrow_mut(|masks| masks[id.0] = mask);
@@ -218,7 +219,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    /// `migrate_current` (rule 9): the helper is made, but neither added nor
+    /// Migrates, as `migrate_current` does (rule 9). The helper is made, but neither added nor
     /// picked.
     pub(super) fn migrate_current(&mut self, c: usize, id: TaskId) -> Step {
         let migrated = self.cpus[c].current.clone();
@@ -231,7 +232,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.switch_to(c, helper, Left::Migrated)
     }
 
-    /// `exit_current` (rule 7), after the task's function has returned.
+    /// Exits, as `exit_current` does (rule 7), after the task's function has returned.
     pub(super) fn exit(&mut self, c: usize) {
         let id = self.current(c);
         let handles = std::mem::take(&mut self.tasks[id.0].handles);
