@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Records its events; picks in order of arrival.
+    /// A policy that records its events, and picks in order of arrival.
     struct Diary {
         events: Vec<String>,
         ready: Vec<Arc<Task<u32, ()>>>,
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_life_of_a_queue() {
+    fn each_call_becomes_the_event_that_it_means() {
         let mut s = Adapter::<Diary>::new();
         let main = Arc::new(Task::new(0));
         s.add_task(Arc::new(Task::new(1))); // gc

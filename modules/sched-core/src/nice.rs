@@ -110,7 +110,7 @@ pub fn index(nice: isize) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// A count, as vruntime.
+    /// One count, as vruntime of a task of nice 0.
     const ONE: u64 = 1 << FRACTION_BITS;
 
     fn weighted(run: Counts, index: u8) -> u64 {

@@ -270,7 +270,7 @@ impl<T, S> Queue<T, S> {
             assert_ne!(at, Link::APART, "CHAIN");
             n += 1;
             last = at;
-            // SAFETY: by CHAIN.
+            // SAFETY: by CHAIN `at` is a task of this queue, hence alive.
             at = unsafe { &*at }.link.get();
         }
         assert!(n == 0 || last == self.tail, "CHAIN: the tail is the last");
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_lets_go_of_its_task_at_its_end() {
+    fn a_dropped_slot_releases_its_task() {
         let task = Arc::new(Task::<usize, ()>::new(1));
         let mut slot = Slot::EMPTY;
         slot.put(task.clone());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_stay_what_they_are_since_profiles_outlive_a_build() {
+    fn keys_never_change_because_profiles_outlive_a_build() {
         let bits = [
             TaskKey::ROOT,
             TaskKey::ROOT.child(0),

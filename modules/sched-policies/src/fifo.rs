@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_4_the_first_that_may_is_given_and_the_others_stay_in_order() {
+    fn rule_4_the_first_allowed_task_is_handed_over_and_the_others_stay_in_order() {
         let mut s = with(4);
         let given = s
             .policy_mut()
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_2_a_tick_never_ends_a_turn() {
+    fn rule_2_a_tick_never_preempts() {
         let mut s = with(2);
         let running = s.pick_next_task().unwrap();
         assert!((0..1000).all(|_| !s.task_tick(&running)));

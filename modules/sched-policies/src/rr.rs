@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_6_the_first_that_may_is_given_and_the_others_stay_in_order() {
+    fn rule_6_the_first_allowed_task_is_handed_over_and_the_others_stay_in_order() {
         let mut s = with(4);
         let given = s
             .policy_mut()
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_2_and_3_a_turn_has_slice_ticks_and_then_ends() {
+    fn rules_2_and_3_a_task_is_preempted_after_slice_ticks() {
         let mut s = with(2);
         let first = s.pick_next_task().unwrap();
         assert_eq!(ticks_of_a_turn(&mut s, &first), 3);

@@ -11,13 +11,13 @@ fn silent(cpus: usize) -> Machine {
     }
 }
 
-/// The line about the layer in the report of a stall.
+/// The report of a stall has one line about the layer, which must be complete.
 #[test]
 fn smp_state_is_formatted_in_one_line() {
     let smp = SmpState::new();
     assert_eq!(smp.to_string(), "not connected");
     let machine = silent(3);
-    // SAFETY: no layer shares this.
+    // SAFETY: no layer shares this state.
     unsafe { smp.connect(machine) };
     smp.set_waiting(0, 5);
     smp.set_idle(1, true);
@@ -33,7 +33,7 @@ fn smp_state_is_formatted_in_one_line() {
 #[test]
 fn layer_of_one_cpu_is_not_connected() {
     let smp = SmpState::new();
-    // SAFETY: no layer shares this.
+    // SAFETY: no layer shares this state.
     unsafe { smp.connect(silent(1)) };
     assert!(smp.machine().is_none());
 }

@@ -8,7 +8,7 @@ fn insert(queue: &mut Buckets<usize, ()>, id: usize, key: u64, around: u64) {
     queue.insert(Arc::new(KeyedTask::new(id)), Key(key), Key(around));
 }
 
-/// A tick, and a quarter of it as vruntime, which is its width.
+/// The length of a tick, and the width that follows from it: a quarter of it, as vruntime.
 const TICK: Counts = Counts(1 << 10);
 const WIDTH: u64 = 1 << (10 - 2 + FRACTION_BITS);
 
@@ -20,13 +20,13 @@ fn fitted() -> Buckets<usize, ()> {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So far from `around`, in eighths of a width.
+    /// Inserts a key at this distance from `around`, in eighths of a width.
     Insert(i64),
     Pop,
     Remove(usize),
-    /// `around` moves on by so much, in eighths of a width.
+    /// Moves `around` on by this distance, in eighths of a width.
     Move(u64),
-    /// In eighths of a tick.
+    /// Fits the queue to a tick of this length, in eighths of the first one.
     Fit(u64),
 }
 
@@ -42,9 +42,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Beside a vector in order of arrival; keys around a wrap of the line.
+    /// Compares the queue with a vector in order of arrival, with keys around a wrap of the line.
     #[test]
-    fn two_leave_out_of_order_only_if_they_are_less_than_a_width_apart(
+    fn two_tasks_leave_out_of_order_only_if_they_are_less_than_a_width_apart(
         steps in prop::collection::vec(step(), 0..400)
     ) {
         let (mut queue, mut model) = (fitted(), Vec::<Entry>::new());
@@ -120,7 +120,7 @@ fn the_window_slides_on_and_the_rest_waits_in_the_tree() {
     }
 }
 
-/// An affinity may change while a task is given away.
+/// An affinity may change while a task is handed over.
 #[test]
 fn found_task_is_taken_even_if_it_is_no_longer_wanted() {
     for keys in [[5 * WIDTH, 7 * WIDTH], [400 * WIDTH, 5 * WIDTH]] {
@@ -208,7 +208,7 @@ fn no_call_takes_more_steps_than_a_walk_down_the_tree() {
         ("all far ahead", 0, |i| (FAR + i * WIDTH, 0)),
         ("all far behind", 0, |i| (FAR.wrapping_neg() - i, 0)),
         ("all of one key, far ahead", 0, |_| (FAR, 0)),
-        // It slides as far as the first task, which stays, and the rest are beyond its end.
+        // It slides as far as the first task, which stays. The rest are beyond its end.
         ("a window that slides", 64, |i| (i * WIDTH, i * WIDTH)),
     ];
     for (name, inside, at) in arrangements {
@@ -223,7 +223,7 @@ fn no_call_takes_more_steps_than_a_walk_down_the_tree() {
         }
         queue.assert_valid();
         assert_eq!(queue.places(), (inside, 4096 - inside), "{name}");
-        // The width is to change while the queue is full.
+        // The length of a tick changes while the queue is full.
         most = steps::of(|| queue.fit(Counts(TICK.0 * 16))).max(most);
         most = put(&mut queue, 0).max(most);
         while !queue.is_empty() {

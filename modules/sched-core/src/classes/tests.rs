@@ -1,4 +1,4 @@
-//! Classes beside an exactly sorted list.
+//! Tests of the classes, mostly against an exactly sorted list.
 
 use super::*;
 use crate::steps;
@@ -54,7 +54,7 @@ fn classes_follow_one_another_and_each_is_half_as_wide_as_its_shortest_wait() {
     assert_eq!(end, LONGEST + 1);
 }
 
-/// An affinity may change while a task is given away.
+/// An affinity may change while a task is handed over.
 #[test]
 fn found_task_is_taken_even_if_it_is_no_longer_wanted() {
     let mut queue = Classes::new();
@@ -165,7 +165,7 @@ fn among_tasks_due_at_once_the_first_to_come_is_removed_first() {
 }
 
 #[test]
-fn no_call_takes_more_steps_than_it_says_with_4096_tasks_in_all_classes() {
+fn no_call_takes_more_steps_than_documented_with_4096_tasks_in_all_classes() {
     let mut classes = Classes::new();
     let waits = || (0..CLASSES as u32).map(|index| Class(index).shortest_and_width().0);
     for (id, wait) in waits().cycle().take(4096).enumerate() {

@@ -1,6 +1,6 @@
 //! CFS rule by rule.
 
-// Long: every rule has its tests here.
+// The file is long because every rule has its tests here.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ type Policy = Cfs<&'static str, VirtualClock>;
 type Bench = bench::Bench<Adapter<Policy>>;
 type Handle = bench::Handle<Adapter<Policy>>;
 
-/// A tick, as vruntime.
+/// The length of a tick, as vruntime.
 const TICK_ONE: u64 = TICK * ONE;
 
 trait Scene {
@@ -134,7 +134,7 @@ fn rule_3_min_vruntime_moves_on_and_never_back() {
         last = bench.min();
     }
     assert!(moved > 300, "{moved}");
-    // A task that is alone moves it at each tick.
+    // A task that runs alone moves `min_vruntime` at each tick.
     let mut bench = Bench::running(&["alone"]);
     for tick in 1..100 {
         bench.tick();
@@ -154,7 +154,7 @@ fn rule_3_min_vruntime_waits_for_the_running_task() {
 }
 
 /// A task leaves an idle queue for one with vruntimes far ahead. Before the old queue's next pick
-/// another task wakes there, by the helper.
+/// the helper wakes another task there.
 #[test]
 fn rule_3_a_task_that_migrates_takes_its_vruntime_along() {
     let mut old = Bench::running(&["moves", "sleeper"]);
@@ -201,9 +201,9 @@ fn rule_5_a_sleeper_gets_a_tick_of_credit_however_long_it_slept() {
     assert_equal_shares(&mut bench, ["sleeper", "worker"], 4);
 }
 
-/// Longer than half the line of vruntime, which a task of nice 19 passes within hours.
+/// The sleeps are longer than half the line of vruntime, which a task of nice 19 passes in hours.
 #[test]
-fn rule_5_however_long_means_for_years() {
+fn rule_5_a_sleeper_waits_only_ticks_after_years() {
     for (nice, days) in [(0, 1), (0, 27), (0, 400), (19, 1), (19, 30)] {
         let mut bench = Bench::running(&["sleeper", "worker"]);
         bench.shares(20);
@@ -281,7 +281,7 @@ fn rule_7_a_task_that_changes_queues_keeps_its_lag() {
         assert_about(lag(&moves), before);
         assert!(ticks < 2 || before > 0, "it has just run");
         assert_equal_shares(&mut new, ["local", "moves"], 6);
-        // And back, after more time has passed.
+        // The task goes back after more time has passed.
         new.trace("until moves, tick");
         let moves = new.block();
         old.shares(1000);
@@ -291,7 +291,7 @@ fn rule_7_a_task_that_changes_queues_keeps_its_lag() {
     }
 }
 
-/// Not by the time since, and not by that of the queue it comes to.
+/// The debt does not shrink with real time, nor with the virtual time of the new queue.
 #[test]
 fn rule_7_a_debt_is_worked_off_at_the_old_queues_speed() {
     for hogs in [1, 4, 16] {
@@ -304,7 +304,7 @@ fn rule_7_a_debt_is_worked_off_at_the_old_queues_speed() {
         let moves = old.block();
         let debt = lag(&moves);
         old.shares(8 * hogs as usize);
-        // Eight rounds, give or take what the virtual time may differ from the hogs'.
+        // Eight rounds, give or take the distance of the virtual time from the hogs' vruntimes.
         let left = lag(&moves);
         let width = GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS;
         let worked_off = debt - left - (8 * TICK_ONE) as i64;
@@ -329,7 +329,7 @@ fn rule_7_a_task_that_migrates_while_it_runs_is_charged_once() {
     let before = lag(old.current.as_ref().unwrap());
     old.run(500);
     let moves = old.begin_migration();
-    new.wake(&moves); // by the helper, on the old CPU
+    new.wake(&moves); // the helper does this, on the old CPU
     // The virtual time of two tasks has moved by 250 of the 500.
     assert_about(lag(&moves), before + 250 * ONE as i64);
     let charged = moves.key();
@@ -362,9 +362,9 @@ fn rule_7_virtual_time_is_shared_by_the_tasks_that_are_ready_at_each_moment() {
     }
 }
 
-/// From queue to queue with nothing run in between, a task neither gains nor loses.
+/// A task that moves from queue to queue without running neither gains nor loses.
 #[test]
-fn rule_7_moves_add_up() {
+fn rule_7_lag_stays_over_repeated_moves() {
     let mut queues = [2, 5, 9].map(|hogs| Bench::running(&["hog"; 9][..hogs]));
     (0..200).for_each(|_| bench::all_tick(&mut queues));
     let traveller = queues[0].block();
@@ -380,9 +380,9 @@ fn rule_7_moves_add_up() {
     }
 }
 
-/// A debt is worked off by waiting: the task does not pay again elsewhere.
+/// A debt is worked off by waiting, so the task does not pay it again elsewhere.
 #[test]
-fn rule_7_the_distance_is_that_of_now() {
+fn rule_7_lag_is_measured_at_the_time_of_the_move() {
     let mut old = Bench::running(&["moves", "stays"]);
     let mut new = Bench::running(&["local"]);
     old.shares(20);
@@ -422,7 +422,7 @@ proptest! {
 }
 
 #[test]
-fn rule_8_a_charge_by_set_priority_moves_along() {
+fn rule_8_a_charge_by_set_priority_is_kept_over_a_migration() {
     let mut old = Bench::running(&["moves"]);
     let mut new = Bench::running(&["local"]);
     old.shares(3);
@@ -455,7 +455,7 @@ fn rule_8_a_change_of_nice_keeps_the_charge() {
 }
 
 #[test]
-fn rule_8_repeating_it_starves_no_task() {
+fn rule_8_repeated_set_priority_starves_no_task() {
     let mut bench = Bench::running(&["greedy", "modest"]);
     let mut had = [0, 0];
     for _ in 0..200_000 {
@@ -487,7 +487,7 @@ fn rule_9_the_granularity_is_in_ticks_of_the_running_tasks_weight() {
     bench.tick_until("light");
     assert!(bench.set_priority(10)); // a tenth of the weight
     bench.trace("tick, while light, tick, until light");
-    // One tick makes it nine of the other's ahead, and is one of its own.
+    // After one tick of its own it is nine of the other's ticks ahead.
     bench.trace("tick>light");
 }
 
@@ -521,7 +521,7 @@ fn rule_11_a_mover_starts_no_earlier_than_the_entry_line() {
             checked += 1;
         }
         (entry, time) = (policy.entry, now);
-        // From an age behind, it starts there.
+        // A mover from far behind starts at the entry line.
         mover.set_key(mover.key().later((1000 * TICK_ONE).wrapping_neg()));
         queues[1].wake(&mover);
         let floor = (queues[1].min()).later((SLEEPER_CREDIT_TICKS * TICK_ONE).wrapping_neg());
@@ -607,7 +607,7 @@ fn order_with_uneven_bursts_lag_is_at_most_a_bucket_more() {
     });
 }
 
-/// A pick takes the first out, and puts a yielder in.
+/// A pick takes the first task out, and puts a yielder in: two walks down the tree.
 #[test]
 fn cost_is_bounded_beside_4096_tasks() {
     let longest = fair::steps::<Policy, Exact>(2);

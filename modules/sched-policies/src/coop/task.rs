@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_are_counted_are_refused() {
+    fn donating_one_priority_more_than_127_times_is_refused() {
         let state = CoopState::INITIAL;
         let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p));
         for p in [0, 7, 4] {

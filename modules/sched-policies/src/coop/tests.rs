@@ -23,7 +23,7 @@ fn mark(d: usize, p: usize) {
     CoopPerThread::summary().mark(DomainId::new(d), priority(p));
 }
 
-/// Clears that mark.
+/// Clears the mark of priority `p` in domain `d`.
 fn clear(d: usize, p: usize) {
     CoopPerThread::summary().clear(DomainId::new(d), priority(p));
 }
@@ -112,7 +112,7 @@ fn rule_2_a_worker_with_nothing_ready_comes_after_all_other_tasks() {
         with_priority("seven", 7),
     ];
     let mut bench = running(tasks);
-    mark(1, 0); // of another domain
+    mark(1, 0); // another domain has ready coroutines
     assert_eq!(drained(&mut bench), ["seven", "idle", "last"]);
 }
 
@@ -135,14 +135,14 @@ fn rule_2_a_worker_preempted_in_a_poll_is_as_urgent_as_what_it_polls() {
         let mut bench = running([worker("worker", 0)]);
         mark(0, 3);
         bench.trace("block, wake worker, pick>worker");
-        clear(0, 3); // it has taken it
+        clear(0, 3); // the worker has taken the coroutine
         let this = bench.current.clone().unwrap();
         says.inspect(|&p| coop(&this).polls(Some(priority(p))));
         bench.wake(&with_priority("three", 3));
         bench.wake(&with_priority("one", 1));
         bench.trace("tick>one, block>worker (it goes on before its equals)");
-        // The coroutine that it polls next is less urgent. A worker that does not say so keeps its level until it
-        // gives way.
+        // The coroutine that it polls next is less urgent. A worker that does not say so keeps its
+        // level until it gives way.
         coop(&this).polls(Some(priority(5)));
         bench.trace("tick>three");
     }
@@ -168,7 +168,7 @@ fn rule_3_equals_run_in_turn_whatever_they_serve() {
     let mut bench = running([new("a"), worker("b", 0), new("c"), worker("d", 1)]);
     mark(0, 4);
     mark(1, 4);
-    bench.tick(); // alone in its level until then
+    bench.tick(); // until now the first task was alone at its level
     let turns = bench.turns(Bench::tick);
     let is_slice = |&turn: &u64| turn == SLICE_TICKS as u64;
     assert!(turns[1..].iter().all(is_slice), "{turns:?}");
@@ -188,7 +188,7 @@ fn rule_4_a_tick_preempts_for_a_more_urgent_task_only() {
     bench.trace("tick>runs");
     mark(0, 3); // the scheduler is not told
     bench.trace("tick>worker");
-    // It has three itself, and so is not behind one of another domain with as much.
+    // The worker's own level is 3, so a worker of another domain with level 3 does not preempt it.
     bench.wake(&worker("other", 1));
     mark(1, 3);
     bench.trace("tick>worker");
@@ -274,7 +274,7 @@ fn rule_7_the_task_that_has_waited_longest_has_a_tick_in_ten() {
         [100; 3],
         "{had:?}"
     );
-    // Among those who yield, too.
+    // The same share comes among tasks that yield.
     let tasks = [("a", 0), ("b", 0), ("last", 7)];
     let mut bench = running(tasks.map(|(name, p)| with_priority(name, p)));
     bench.tick();
@@ -300,7 +300,7 @@ fn rule_7_a_share_that_no_task_takes_in_time_is_lost() {
     assert_eq!((had["urgent"], had["seven"]), (9, 1));
 }
 
-/// Rule 7, and the bound.
+/// Tests rule 7 and the bound together.
 #[test]
 fn the_bound_on_waiting_holds_for_all_priorities_however_they_change() {
     let mut seed = 1_u64;
@@ -346,7 +346,7 @@ fn the_bound_on_waiting_holds_for_all_priorities_however_they_change() {
 }
 
 #[test]
-fn rule_8_a_lent_priority_counts_for_running_and_waking_tasks() {
+fn rule_8_a_donated_priority_counts_for_running_and_waking_tasks() {
     let mut bench = running([new("runs"), with_priority("two", 2)]);
     let holder = with_priority("holder", 6);
     let lent = coop(&holder).lend_by::<CoopPerThread>(priority(1)).unwrap();
@@ -364,7 +364,7 @@ fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_place() {
     let mut bench = running([a, holder.clone(), last, three]);
     bench.wake(&with_priority("urgent", 0));
     bench.trace("tick>urgent");
-    // It waits for `holder`, and a task of medium priority keeps the CPU from that.
+    // `urgent` waits for `holder`, which would come after the tasks of medium priority.
     let _lent = coop(&holder).lend_by::<CoopPerThread>(priority(3)).unwrap();
     bench.block();
     assert_eq!(drained(&mut bench), ["holder", "three", "a", "last"]);
@@ -379,14 +379,14 @@ fn rule_8_a_priority_returned_while_the_task_is_ready_counts_when_it_has_run() {
     bench.tick();
     drop(lent);
     bench.trace("yield>holder (it has waited longer than `waits`), yield, yield>runs");
-    // Returned before the scheduler has looked: nothing happens.
+    // A priority that is returned before the scheduler has looked has no effect.
     drop(lend(0));
     bench.trace("tick, yield>waits");
     bench.scheduler.policy().ready.assert_valid();
 }
 
 #[test]
-fn rule_9_the_first_task_that_may_run_there_is_given() {
+fn rule_9_the_first_task_that_may_run_there_is_handed_over() {
     let tasks = [new("runs"), worker("worker", 0), with_priority("two", 2)];
     let mut bench = running(tasks.into_iter().chain([new("four")]));
     assert_eq!(bench.name(), "two");
@@ -412,7 +412,7 @@ fn rule_9_a_task_whose_slice_is_over_arrives_with_a_new_one() {
 }
 
 #[test]
-fn rule_9_while_a_share_is_due_the_task_that_has_waited_longest_is_given() {
+fn rule_9_while_a_share_is_due_the_task_that_has_waited_longest_is_handed_over() {
     let tasks = [("zero", 0), ("seven", 7), ("one", 1)];
     let mut bench = running(tasks.map(|(name, p)| with_priority(name, p)));
     let zero = bench.current.clone().unwrap();
@@ -424,7 +424,7 @@ fn rule_9_while_a_share_is_due_the_task_that_has_waited_longest_is_given() {
 }
 
 #[test]
-fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
+fn rule_9_a_worker_preempted_in_a_poll_keeps_the_level_of_its_coroutine() {
     let mut bench = running([worker("worker", 0), new("runs")]);
     mark(0, 2);
     bench.trace("yield>worker");
@@ -434,7 +434,7 @@ fn rule_9_a_worker_preempted_in_a_poll_takes_what_it_polls_along() {
     let given = bench.scheduler.migrate_out(&|_| true).unwrap();
     let mut other = running([new("four"), with_priority("three", 3)]);
     other.scheduler.hand_over(given);
-    // Once only, and not what it has given up.
+    // The coroutine that it polls counts for one pick, and no longer once it yields.
     other.trace("tick>worker, yield>three");
     let fresh = other.scheduler.migrate_out(&|name| *name == "worker");
     bench.scheduler.hand_over(fresh.unwrap());
@@ -462,7 +462,7 @@ fn no_call_is_longer_with_more_tasks() {
         (0..DOMAINS).for_each(|d| mark(d, d));
         most_steps(&mut bench, 200)
     };
-    // A look at each list, when a share is due.
+    // The bound covers a look at each list when a share is due.
     let (few, many) = (of(24), of(2400));
     assert!(few <= many && many <= 40, "{few} and {many}");
 }
@@ -477,7 +477,7 @@ proptest! {
     }
 
     #[test]
-    fn rule_9_the_task_that_would_run_is_given(steps in steps()) {
+    fn rule_9_the_task_that_would_run_first_is_handed_over(steps in steps()) {
         CoopPerThread::clear();
         gives_who_would_run::<S>(&steps);
     }

@@ -1,6 +1,6 @@
 //! EEVDF rule by rule.
 
-// Long: every rule has its tests here.
+// The file is long because every rule has its tests here.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ type Handle = bench::Handle<Adapter<Policy>>;
 trait Scene {
     fn assert_valid(&mut self);
 
-    /// Returns the virtual time as of now, although nothing has happened.
+    /// Returns the virtual time at this moment, although no event has moved it.
     fn time(&mut self) -> Key;
 
     /// Returns how far a task is behind its queue's virtual time, in counts. Its run since it was
@@ -179,7 +179,7 @@ fn state_of(task: &Handle) -> (Key, u64) {
 }
 
 #[test]
-fn rule_3_a_request_is_of_ticks_by_weight_and_the_next_begins_when_it_is_served() {
+fn rule_3_a_request_has_ticks_by_weight_and_the_next_begins_when_it_is_served() {
     let mut bench = Bench::running(&["a", "b"]);
     bench.shares(20);
     for nice in [0, 10, -10] {
@@ -204,7 +204,7 @@ fn rule_3_a_request_is_of_ticks_by_weight_and_the_next_begins_when_it_is_served(
 
 #[test]
 fn rule_4_the_eligible_task_with_the_earliest_deadline_runs() {
-    // The lag and the deadline of each in ticks, and the task that runs.
+    // The lag and the deadline of each task in ticks, and the index of the task that runs.
     for (tasks, runs) in [
         ([(0, 4), (0, 3), (0, 5)], 1),
         ([(0, 4), (-1, 2), (0, 5)], 0), // the earliest is not eligible
@@ -260,7 +260,7 @@ fn rule_5_a_tick_preempts_when_the_request_is_served_and_a_task_is_ready() {
         assert!(turns[6..].iter().all(is_steady), "{turns:?}");
     }
     let mut bench = Bench::running(&["alone"]);
-    bench.shares(21); // a tick's length, and with it a request's, is known after two
+    bench.shares(21); // after two ticks the length of a tick and of a request is known
     let alone = bench.current.clone().unwrap();
     for _ in 0..20 {
         bench.run(TICK);
@@ -382,10 +382,10 @@ fn rule_7_a_task_that_migrates_while_it_runs_takes_its_lag_along() {
     let before = old.lag(&moves);
     old.run(500);
     old.current = None;
-    new.wake(&moves); // by the helper, on the old CPU
+    new.wake(&moves); // the helper does this, on the old CPU
     assert_about(new.lag(&moves), before - 250);
     old.trace("pick>stays (the helper exits, and the old queue sees that a task has left)");
-    // The time of the task that has left counts there, for the one that is left.
+    // The CPU time of the task that has left counts for the task that stays.
     assert_about(old.lag(&stays), 500 - before);
     old.assert_valid();
     new.assert_valid();
@@ -404,7 +404,7 @@ fn rule_8_a_yield_gives_up_the_rest_of_the_request() {
         bench.yield_now();
         let given_up = rest.saturating_sub(run * ONE);
         assert_eq!(state_of(&yields), (charged.later(given_up), SLICE * ONE));
-        // It counts as service.
+        // The time given up counts as service.
         let moved = bench.time().after(start);
         let expected = (run * ONE + given_up) as i64 / 3;
         assert_about(moved / ONE as i64, expected / ONE as i64);
@@ -413,9 +413,9 @@ fn rule_8_a_yield_gives_up_the_rest_of_the_request() {
 }
 
 #[test]
-fn rule_8_a_yield_alone_gives_up_nothing() {
+fn rule_8_a_yield_without_another_ready_task_gives_up_nothing() {
     let mut bench = Bench::running(&["alone"]);
-    bench.shares(21); // a tick's length, and with it a request's, is known after two
+    bench.shares(21); // after two ticks the length of a tick and of a request is known
     let alone = bench.current.clone().unwrap();
     let (vruntime, _) = state_of(&alone);
     bench.trace("+100, yield>alone, +100, yield>alone, +100, yield>alone");
@@ -444,8 +444,8 @@ fn rule_8_a_yielder_sits_out_one_pick() {
     Bench::running(&["alone"]).trace("yield>alone");
 }
 
-/// It yields when the other's next tick is a short one, so that this one's turns are longer than a
-/// request. Then it stops yielding.
+/// The task yields just before a tick that gives the other task less than a request, and runs for
+/// more than a request itself. Then it stops yielding.
 #[test]
 fn rule_8_a_yielder_saves_up_nothing() {
     let mut bench = Bench::running(&["yields", "other"]);
@@ -512,7 +512,7 @@ fn rule_10_lag_and_request_stay_the_same_in_time() {
 }
 
 #[test]
-fn rule_10_repeating_it_gains_nothing() {
+fn rule_10_repeated_set_priority_gains_nothing() {
     let mut bench = Bench::running(&["greedy", "modest"]);
     bench.shares(20);
     let mut had = [0, 0];
@@ -528,7 +528,7 @@ fn rule_10_repeating_it_gains_nothing() {
 }
 
 proptest! {
-    /// Each queue's virtual time has the weight of its tasks, and an eligible task is in its queue.
+    /// Each virtual time has the weight of its queue's tasks, and `eligible` has eligible tasks.
     #[test]
     fn rules_1_and_2_hold_whatever_happens(steps in bench::steps()) {
         bench::whatever_happens(steps, Bench::assert_valid);
@@ -578,10 +578,10 @@ fn bound_a_task_that_owes_most_waits_for_tasks_that_come_back_owed() {
     assert!(published, "not the published figure any more: {worst}");
 }
 
-/// A task that is ready while another sits out its pick, or sleeps owed more than it keeps, has the
-/// CPU without being owed it.
+/// A task gets the CPU without being owed it if another sits out its pick, or sleeps while it is
+/// owed more than it keeps.
 #[test]
-fn bound_a_task_that_has_had_too_much_waits_for_no_more_than_that() {
+fn bound_holds_for_a_task_that_had_the_cpu_without_being_owed_it() {
     use fair::Habit::{Hog, Moves, Sleeps, Yields};
     for scene in [
         &[
@@ -603,7 +603,7 @@ fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
 
 type Exact = Eevdf<&'static str, VirtualClock, Ordered<&'static str, EevdfState>>;
 
-/// The vruntime and the deadline of each ready task.
+/// The vruntime and the deadline of each ready task, by queue.
 pub struct Ready {
     eligible: Vec<(Key, Key)>,
     waiting: Vec<(Key, Key)>,
@@ -643,7 +643,7 @@ impl<Q: ByKey<&'static str, EevdfState>> Fair for Eevdf<&'static str, VirtualClo
     fn check_next(&self, ready: &Ready, next: &TaskRef<Self>) -> u64 {
         let (vruntime, deadline) = (state(next).vruntime(), state(next).deadline());
         let width = self.width() as i64;
-        // A task may hide behind one of the same bucket that is not eligible.
+        // A task may hide behind a task of the same bucket that is not eligible.
         let is_eligible = |&&(vruntime, _): &&(Key, Key)| self.now.after(vruntime) >= width - 1;
         let waiting = ready.waiting.iter();
         let became = waiting.clone().filter(is_eligible);
@@ -654,12 +654,12 @@ impl<Q: ByKey<&'static str, EevdfState>> Fair for Eevdf<&'static str, VirtualClo
             assert!(vruntime <= self.now, "rule 4: it is not eligible");
             deadline.after(earliest)
         } else if vruntime <= self.now {
-            0 // it was hidden
+            0 // an ineligible task hid it
         } else {
             vruntime.after(smallest.unwrap_or(vruntime))
         };
         assert!(apart < width, "rule 4: {apart}");
-        apart.max(0) as u64 // before, if it was hidden, or was left by a pick before
+        apart.max(0) as u64 // negative if it was hidden, or a pick before left it
     }
 }
 
@@ -681,7 +681,7 @@ fn order_with_uneven_bursts_lag_is_at_most_a_bucket_more() {
     });
 }
 
-/// A pick moves [`MOVES`] from one queue to the other, takes the first out, and puts a yielder in.
+/// A pick moves [`MOVES`] tasks to the other queue, takes the first out, and puts a yielder in.
 #[test]
 fn cost_is_bounded_beside_4096_tasks() {
     let longest = fair::steps::<Policy, Exact>(2 * MOVES + 2);

@@ -5,7 +5,7 @@ use sched_core::BaseScheduler;
 use sched_core::clock::VirtualClock;
 use sched_model::bench::{self, Gives, Handle, TICK};
 
-/// A reset does not come by itself within a test, unless the test is about it.
+/// A period so long that no reset comes within a test that is not about resets.
 const NO_RESET: u32 = 100_000;
 
 type P<const RESET: u32 = NO_RESET> = Mlfq<&'static str, VirtualClock, RESET>;
@@ -120,10 +120,10 @@ fn rule_3_a_tick_is_not_longer_on_a_cpu_that_is_mostly_idle() {
     bench.trace("block>b, block>idle");
     let b = bench.asleep("b").unwrap();
     for _ in 0..20 {
-        // Idle, so no ticks.
+        // The CPU is idle, so no ticks come.
         bench.trace("+48t, +500, wake a, pick, tick, +500, block");
     }
-    // The length of a tick that `a` has seen is that of the first allotment of `b`, which is new.
+    // The tick length that was learned while `a` ran sets the first allotment of `b`, a new task.
     bench.trace("wake b, wake a, pick>b, tick");
     assert_eq!(level(&bench, &b), 1);
 }
@@ -139,7 +139,7 @@ fn rule_4_giving_way_just_before_each_tick_does_not_help() {
         assert!(level(&bench, &gamer).abs_diff(expected) <= 1, "tick {tick}");
     }
     assert!(level(&bench, &gamer) >= 4);
-    // Nor does blocking.
+    // Blocking does not help, either.
     let mut bench = running(&["gamer"]);
     let gamer = bench.current.clone().unwrap();
     for _ in 0..20 {
@@ -218,9 +218,9 @@ fn rule_6_a_reset_finds_a_sleeper_that_wakes_on_another_queue() {
     assert_eq!(level(&old, &moves), 0);
 }
 
-/// Waiting counts from the wake on, over all queues in which the task waits.
+/// The wait counts from the wake on, over all queues in which the task waits.
 #[test]
-fn rule_6_a_task_that_is_handed_over_hears_of_a_reset_since_it_waits() {
+fn rule_6_a_task_that_is_handed_over_is_reset_if_it_waited_since_before_the_last_reset() {
     let mut queues = [&["sleeps", "a"][..], &["b"], &["c"]].map(resetting::<100>);
     let [old, new, other] = &mut queues;
     let reset_and_then = |bench: &mut Bench<100>, ticks| {
@@ -296,7 +296,7 @@ fn rule_8_a_yielder_sits_out_one_pick() {
 }
 
 #[test]
-fn rule_9_a_given_task_takes_its_level_along_and_has_heard_of_resets() {
+fn rule_9_a_task_that_is_handed_over_keeps_its_level_and_has_seen_resets() {
     let (mut old, mut new) = (resetting::<100>(&["a", "b"]), resetting::<100>(&["local"]));
     new.shares(60);
     let given_level = |old: &mut Bench<100>, new: &mut Bench<100>| {
@@ -326,7 +326,7 @@ fn bound_each_of_n_runs_again_within_a_reset_and_two_ticks_each() {
 }
 
 #[test]
-fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
+fn cost_no_call_takes_more_steps_than_documented_with_4096_tasks_on_all_levels() {
     let mut bench = resetting::<1>(&["runs"]);
     let policy = bench.scheduler.policy_mut();
     for i in 0..4096 {
@@ -335,7 +335,7 @@ fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_on_all_levels() {
         policy.place(task.policy_state(), i % LEVELS);
         policy.push_back(task);
     }
-    policy.allotments = Allotments::UNKNOWN; // and all of them change at the tick
+    policy.allotments = Allotments::UNKNOWN; // so that all of them change at the tick
     let most = bench::most_steps(&mut bench, 100);
     assert!((2 * LEVELS..=3 * LEVELS).contains(&most), "{most}");
 }

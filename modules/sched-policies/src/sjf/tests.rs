@@ -62,12 +62,12 @@ fn rule_1_a_burst_goes_on_when_its_task_migrates() {
         old.run(300);
         let moves = old.current.take().unwrap();
         let data = moves.policy_state();
-        new.wake(&moves); // by a helper on the old CPU, and before its pick
+        new.wake(&moves); // a helper does this on the old CPU, before its pick
         old.pick();
         assert_eq!(data.used.load(Relaxed), ticks * TICK + 300);
         assert_eq!(expected(&moves), 0, "it is not over");
     }
-    // At a tick, all of it is charged already.
+    // At a tick the whole run has been charged already.
     let [mut old, mut new] = [&["moves", "other"][..], &["local"]].map(Bench::running);
     old.run(TICK);
     let moves = old.current.take().unwrap();
@@ -102,7 +102,7 @@ impl Clock for Reading {
 /// STEADY: the extra time of a change of class is not part of the next burst.
 #[test]
 fn steady_bursts_beside_a_border_of_classes_stay_in_one() {
-    // They come from above; there is a border at 1,024 counts.
+    // The bursts come from above a border of classes, which is at 1,024 counts.
     for burst in 900..1_024 {
         let mut sjf = SjfScheduler::<(), Reading>::new();
         sjf.add_task(Arc::new(Task::new(())));
@@ -136,7 +136,7 @@ fn rule_3_a_waiting_task_is_overtaken_by_shorter_ones_and_not_for_ever() {
         bench.trace("+500, block, wake short");
     }
     let waited = (VirtualClock::now() - began).0;
-    // Those that were due before it may still run; later arrivals may not.
+    // Tasks that were due before it may still run. Later arrivals may not.
     let least = patience - 500 - PATIENCE * 500;
     let is_bounded = (least..=patience + 2 * 500).contains(&waited);
     assert!(is_bounded, "{waited} of {patience}");
@@ -148,7 +148,7 @@ fn rule_3_the_picked_task_is_due_no_later_than_any_other_by_half_of_its_wait() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let taught_tasks: [_; 6] = core::array::from_fn(|i| (names[i], bursts[i]));
     let (mut bench, tasks) = taught(taught_tasks);
-    // Each comes at another time, and each time others are still there.
+    // Each task comes at another time, and other tasks are still there each time.
     let mut came = std::collections::BTreeMap::new();
     let mut passed = 0;
     for step in 0..2_000_usize {
@@ -196,7 +196,7 @@ fn rule_3_no_due_time_is_further_off_than_the_longest_wait() {
     bench.trace("yield>b");
     assert_eq!(off(), PATIENCE * LONGEST_EXPECTED);
     bench.block();
-    // Its burst is four times as long as expected, and another task is always ready.
+    // The burst is four times as long as expected, and another task is always ready.
     for _ in 0..4 {
         bench.spawn("c");
         bench.run(LONGEST_EXPECTED);
@@ -213,7 +213,7 @@ fn rule_3_no_due_time_is_further_off_than_the_longest_wait() {
 fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
     let (mut bench, [job, _]) = taught([("job", TICK), ("short", 10)]);
     bench.trace("wake job, pick>job");
-    // A long burst. At each of its ticks another task waits, and the burst is charged.
+    // The burst is long. At each of its ticks another task waits, so the burst is charged.
     for _ in 0..50 {
         bench.trace("wake short, while job, +10, block");
     }
@@ -225,8 +225,8 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
 #[test]
 fn rule_4_and_5_a_tick_preempts_a_burst_that_outgrows_the_first_in_line() {
     let (mut bench, _) = taught([("lies", 100), ("waits", 5 * TICK)]);
-    // As soon as it has used more than the other expects: now is later than the other's
-    // arrival, so 5 ticks and not 6.
+    // It is preempted once it has used more than the other's expected burst. Now is later than the
+    // other's arrival, so that is after 5 ticks and not 6.
     bench.trace("wake lies, wake waits, pick>lies, 4x tick>lies, tick>waits");
 }
 
@@ -238,7 +238,7 @@ fn rule_4_a_preempted_task_keeps_its_due_time() {
     let before = due();
     bench.trace("tick, wake short, tick>short");
     assert_eq!(due(), before, "2 of the 10 ticks that are expected");
-    // And it is not due before its return, whatever it has saved up by then.
+    // It is not due before its return, however long it was overdue.
     bench.trace("while short, block, +1000t, wake long, +1000t, pick, preempt");
     assert_eq!(due(), Key(VirtualClock::now().0));
 }
@@ -262,7 +262,7 @@ fn rule_4_a_burst_that_has_outgrown_its_expectation_pays_for_each_tick_once() {
 }
 
 #[test]
-fn rule_4_time_alone_costs_nothing() {
+fn rule_4_time_without_another_ready_task_costs_nothing() {
     let mut bench = Bench::running(&["alone"]);
     let alone = bench.current.clone().unwrap();
     bench.shares(1000);
@@ -272,7 +272,7 @@ fn rule_4_time_alone_costs_nothing() {
     while bench.name() != "alone" {
         bench.trace("+16, yield");
     }
-    // It has been charged for the one tick beside them.
+    // It has been charged for the one tick that hit it beside them.
     let passed = VirtualClock::now().0 - began;
     assert!(passed <= (2 + PATIENCE) * TICK, "{passed}");
 }
@@ -284,7 +284,7 @@ fn rule_4_a_task_that_migrates_takes_its_due_time_along() {
     let moves = old.current.take().unwrap();
     let due = moves.policy_state().due();
     old.run(TICK);
-    new.wake(&moves); // by the helper, on the old CPU
+    new.wake(&moves); // the helper does this, on the old CPU
     assert_eq!(moves.policy_state().due(), due.later(PATIENCE * TICK));
     assert_eq!(expected(&moves), 0, "the burst goes on");
 }
@@ -426,14 +426,14 @@ proptest! {
         ticks in 1..100u64,
     ) {
         let took = done_beside(yielders, &[burst], ticks);
-        // A round of the yielders takes four ticks at most.
+        // A round of the yielders takes at most four ticks.
         let bound = PATIENCE * ticks + 4;
         prop_assert!(took <= bound, "{took} of {bound} ticks");
     }
 }
 
 #[test]
-fn cost_no_call_takes_more_steps_than_it_says_of_4096_tasks_in_all_classes() {
+fn cost_no_call_takes_more_steps_than_documented_with_4096_tasks_in_all_classes() {
     let mut bench = Bench::running(&["runs"]);
     let now = VirtualClock::now();
     let policy = bench.scheduler.policy_mut();

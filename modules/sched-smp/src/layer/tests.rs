@@ -24,7 +24,7 @@ thread_local! {
     static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// A task, with the bit mask of the CPUs that it may run on.
+/// A task whose inner value is the bit mask of the CPUs that it may run on.
 type Job = Task<u64, ()>;
 
 fn task(mask: u64) -> Arc<Job> {
@@ -40,7 +40,7 @@ fn connect(cpus: usize) {
         this_cpu: || CPU.get(),
         current: || CURRENT.get(),
         interrupt: |cpu| SENT.with_borrow_mut(|sent| sent.push(cpu)),
-        // SAFETY: it is one of the tasks above.
+        // SAFETY: the pointer is to the inner value of a `Job`, which is alive.
         may_run: |task, cpu| unsafe {
             if let Some(act) = MEANWHILE.take() {
                 act();
@@ -72,7 +72,7 @@ impl<M: SmpStateSource> Cpu<M> {
         cpu
     }
 
-    /// Returns CPU 0, hit by a tick while it runs a main that was not picked and may run on these CPUs.
+    /// Returns CPU 0 after a tick. It runs a main that was not picked and may run on these CPUs.
     fn main(mask: u64) -> Self {
         let mut cpu = Self {
             layer: WorkSharing::new(),
@@ -155,7 +155,7 @@ impl<M: SmpStateSource> Cpu<M> {
 /// HANDOFF: `axtask` takes a queue's lock for a put and again for the pick. Another CPU may put a
 /// task there in between, which the model does not simulate.
 #[test]
-fn task_that_is_picked_after_a_wake_between_put_and_pick_is_wanted_elsewhere() {
+fn task_picked_after_a_wake_between_put_and_pick_is_handed_over() {
     connect(2);
     let mut first: Cpu = Cpu::running(0, 0b11);
     let mut second: Cpu = Cpu::idle(1);
@@ -192,15 +192,15 @@ fn rule_7_sends_to_an_idle_cpu_with_one_ipi() {
     assert_eq!(idle.words(), "0 waiting");
 }
 
-/// Two tasks are sent to an idle CPU. While they are on the way another CPU, which may run one of them, begins to
-/// idle and finds no task waiting anywhere.
+/// Two tasks are sent to an idle CPU. While they are on the way, another CPU begins to idle, which
+/// may run one of them. It finds no task waiting anywhere.
 #[test]
 fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
     connect(3);
     let mut sends: Cpu = Cpu::main(0b001);
     let mut busy: Cpu = Cpu::busy(2);
     let mut idle: Cpu = Cpu::idle(1);
-    // The last comes first.
+    // The task that was sent last is taken first.
     let sent = sends.add(&[0b110, 0b010]);
     assert!(busy.pick().is_none(), "its task blocks");
 
@@ -213,7 +213,7 @@ fn rule_7_task_that_is_sent_and_cannot_run_at_once_is_announced() {
 
 /// HANDOFF: main, which was not picked, gives its CPU to a pinned task, and another CPU idles.
 #[test]
-fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_left() {
+fn unpicked_task_that_gives_way_interrupts_its_cpu_to_be_handed_over() {
     for preempt in [false, true] {
         connect(2);
         let mut first: Cpu = Cpu::main(0b11);
@@ -229,7 +229,7 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_as_soon_as_it_has_been_
 /// HANDOFF and RETAINED: after the put of a watched task the next one is watched in two cases. A
 /// retained task waits, or an idle CPU may have the next task and not this one.
 #[test]
-fn next_task_is_watched_if_it_may_be_the_one() {
+fn next_task_is_watched_if_an_idle_cpu_may_have_it_or_a_retained_task_waits() {
     for (what, mask, idles, expected) in [
         ("no CPU idles any more", 0b01, false, false),
         ("the idle CPU may have it", 0b11, true, false),
@@ -296,13 +296,13 @@ fn retained_task_that_is_handed_to_an_idle_cpu_may_migrate_again() {
     let mut idle: Cpu = Cpu::idle(2);
     short.tick();
     assert!(idle.words().contains("has a post"), "{}", idle.words());
-    // It may have another one at once.
+    // The CPU may request another task at once.
     assert!(short.is_requesting(), "{}", short.words());
     assert!(idle.pick().is_some());
 }
 
-/// RETAINED: an idle CPU is posted a task, and before it looks another task comes to its queue and runs
-/// first.
+/// RETAINED: an idle CPU is posted a task. Before it looks, another task comes to its queue and
+/// runs first.
 #[test]
 fn task_that_does_not_run_at_once_is_retained_by_a_cpu_that_idled() {
     connect(2);
@@ -310,11 +310,11 @@ fn task_that_does_not_run_at_once_is_retained_by_a_cpu_that_idled() {
     let given = long.add(&[0b10, 0b10, 0b10]);
     CPU.set(1);
     let came = task(0b01);
-    long.add(&[0b11]); // goes to the idle one
+    long.add(&[0b11]); // is posted to the idle CPU
     idle.layer.add_task(came.clone());
     idle.picks(&came);
     assert_eq!(idle.words(), "1 waiting");
-    idle.tick(); // the interrupt
+    idle.tick(); // takes the IPI
     idle.tick();
     assert!(!idle.is_requesting(), "beside {} that wait", given.len());
 }
@@ -347,13 +347,13 @@ fn rule_6_task_is_not_handed_over_between_queues_of_equal_length() {
 
 /// The other queue has become as short meanwhile.
 #[test]
-fn rule_6_request_of_a_cpu_that_is_short_no_more_is_taken_back() {
+fn rule_6_request_is_withdrawn_when_the_queue_is_no_longer_shorter() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
     short.tick();
     assert!(short.is_requesting());
-    long.pick().expect("one waits"); // the other blocks
+    long.pick().expect("one waits"); // the running task blocks
     short.tick();
     assert!(!short.is_requesting());
 }
@@ -374,7 +374,7 @@ fn rule_2_next_cpu_is_asked_after_one_that_has_no_task_to_give() {
 }
 
 #[test]
-fn rule_4_new_task_is_not_posted_to_a_cpu_that_is_only_short() {
+fn rule_4_new_task_is_not_posted_to_a_cpu_that_only_has_a_shorter_queue() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b11]);
@@ -385,9 +385,9 @@ fn rule_4_new_task_is_not_posted_to_a_cpu_that_is_only_short() {
     assert_eq!(short.words(), "0 waiting, requesting");
 }
 
-/// A CPU that was short and idles now asks once, and not at each pick.
+/// A CPU that had a shorter queue and idles now asks once, and not at each pick.
 #[test]
-fn rule_1_cpu_that_was_short_asks_once_when_it_begins_to_idle() {
+fn rule_1_cpu_with_a_shorter_queue_asks_once_when_it_begins_to_idle() {
     connect(2);
     let (mut short, mut long): (Cpu, Cpu) = (Cpu::busy(0), Cpu::busy(1));
     long.add(&[0b10, 0b10]);
@@ -439,7 +439,7 @@ fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
     type Stays = Cpu<ThreadSmpStatePinned>;
     let mut home = Stays::busy(0);
     let anywhere = home.add(&[0b11]).remove(0);
-    home.pick(); // the other blocks
+    home.pick(); // the running task blocks
     let mut idle = Stays::idle(1);
     home.add(&[0b01]);
     SENT.take();
@@ -482,7 +482,8 @@ fn rule_4_second_wake_beside_a_cpu_with_a_pending_post_costs_no_ipi() {
     assert_eq!(busy.words(), "1 waiting");
 }
 
-/// A wake beside no requesting CPU leaves the put of the running task in line, and so does one that a requesting CPU may have.
+/// The put of the running task stays in line after a wake beside no requesting CPU, and after the
+/// wake of a task that a requesting CPU may have.
 #[test]
 fn put_is_watched_only_beside_a_requesting_cpu_that_may_have_no_task() {
     for (own, idles, wakes, expected) in [
@@ -530,7 +531,7 @@ fn picked_task_is_watched_only_if_another_waits_beside_a_requesting_cpu() {
     }
 }
 
-/// HANDOFF: the CPU that idles is owed a task already, so the one that gives way interrupts nothing.
+/// HANDOFF: the idle CPU is owed a task already, so the put of the running task sends no IPI.
 #[test]
 fn put_beside_a_cpu_with_a_pending_post_costs_no_ipi() {
     connect(2);
@@ -575,7 +576,7 @@ fn cpu_with_a_retained_task_gives_another_task() {
 
 /// STAYS: main, which was not picked, gives way by itself, so an idle CPU may have it.
 #[test]
-fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_stay() {
+fn unpicked_task_that_gives_way_is_handed_over_where_preempted_tasks_stay() {
     connect(2);
     type Stays = Cpu<ThreadSmpStatePinned>;
     let mut home = Stays::main(0b11);
@@ -590,7 +591,7 @@ fn task_that_was_not_picked_and_gives_way_is_handed_over_where_preempted_ones_st
 
 /// STAYS: a woken task was not preempted, so an idle CPU may have it.
 #[test]
-fn woken_task_is_handed_over_where_preempted_ones_stay() {
+fn woken_task_is_handed_over_where_preempted_tasks_stay() {
     connect(2);
     type Stays = Cpu<ThreadSmpStatePinned>;
     let mut home = Stays::busy(0);
@@ -615,7 +616,7 @@ fn removed_task_is_gone_and_a_running_one_is_not_removed() {
     assert!(cpu.layer.remove_task(&tasks[0]).is_none());
     assert_eq!(cpu.words(), "1 waiting");
     cpu.picks(&tasks[1]);
-    // Removes a task whose put is watched in the same way.
+    // A running task whose put is watched is not removed, either.
     let _idle: Cpu = Cpu::idle(1);
     cpu.add(&[0b01]);
     assert!(cpu.layer.watched.is_some());
@@ -623,7 +624,7 @@ fn removed_task_is_gone_and_a_running_one_is_not_removed() {
 }
 
 #[test]
-fn removed_task_is_retained_no_more() {
+fn removed_task_is_no_longer_retained() {
     let (mut short, _long, retained) = with_a_retained_task(2, 3);
     let pinned = short.add(&[0b01]).remove(0);
     assert!(short.layer.remove_task(&pinned).is_some());
@@ -643,7 +644,7 @@ fn name_and_priority_come_from_the_policy() {
     assert!(!layer.set_priority(&task, 20));
 }
 
-/// FIFO, which counts the departures that it is told of.
+/// FIFO that counts the departures that it is told of.
 struct Counting<const TRACKS: bool>(Fifo<u64>);
 
 impl<const TRACKS: bool> Policy for Counting<TRACKS> {
@@ -673,8 +674,8 @@ impl<const TRACKS: bool> Policy for Counting<TRACKS> {
     }
 }
 
-/// Returns what the policy is told of at four picks. A task blocks, none runs, another begins to run, and blocks while it
-/// is watched.
+/// Returns the number of departures that the policy is told of at each of four picks. A task
+/// blocks, none runs, another begins to run, and blocks while it is watched.
 fn departures<const TRACKS: bool>() -> [u32; 4] {
     connect(2);
     let mut layer = WorkSharing::<Counting<TRACKS>, ThreadSmpState>::new();

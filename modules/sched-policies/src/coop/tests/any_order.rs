@@ -35,7 +35,7 @@ impl Known {
     }
 }
 
-/// The rules of the module, written a second time.
+/// A model of the policy: the rules of the module, written a second time.
 #[derive(Default)]
 struct Model {
     tasks: Vec<Known>,
@@ -424,7 +424,7 @@ proptest! {
 
 /// The steps of the test above reach these cases.
 #[test]
-fn workers_and_others_are_picked_and_by_shares_too() {
+fn random_steps_pick_workers_and_other_tasks_and_reach_shares() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
