@@ -5,9 +5,8 @@
 //! bucket. A task that is preempted or becomes ready goes to its place by key among the first few
 //! tasks of its bucket. So among few tasks the order is exact, except for yields and for tasks that
 //! EEVDF moves from one of its queues to the other. (It is a circular queue of buckets found by a
-//! find-first-set, as in Eiffel; Saeed et al., NSDI
-//! 2019. There a task beyond the window waits in coarser buckets and is moved later. Here it waits
-//!       in a tree, and no task is ever moved.)
+//! find-first-set, as in Eiffel; Saeed et al., NSDI 2019. There a task beyond the window waits in
+//! coarser buckets and is moved later. Here it waits in a tree, and no task is ever moved.)
 //!
 //! OCCUPIED: bit i of `occupied` is set exactly if bucket i has a task.
 //!
@@ -125,7 +124,7 @@ impl<T, D> Buckets<T, D> {
         &mut self.buckets[bucket]
     }
 
-    /// Puts a task into the ring at its place by key, as far as that takes no long walk.
+    /// Puts a task into the ring at its place by key, after a walk of at most [`STEPS`] tasks.
     fn place_in_ring(&mut self, task: Arc<KeyedTask<T, D>>, key: Key) {
         let bucket = self.enter(&task, key);
         bucket.push_before(task, STEPS, |other| key < other.key());
@@ -214,7 +213,7 @@ impl<T, D> ByKey<T, D> for Buckets<T, D> {
         let width = 1 << self.shift;
         if tick / 8 < width && width <= tick / 2 {
             self.wanted = Some(self.shift);
-            self.open(self.shift); // whatever was wanted meanwhile
+            self.open(self.shift); // a width that was wanted meanwhile is dropped
         } else {
             // The middle of the allowed range: a tick may become 1.3 times as long or as short
             // before the width changes again.

@@ -8,13 +8,13 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`base`] | [`BaseScheduler`], and the contract as `axtask` really uses it |
-//! | [`event`] | [`Policy`](event::Policy): what turns the trait's calls into typed events |
+//! | [`event`] | [`Policy`](event::Policy), and the adapter that turns the trait's calls into typed events |
 //! | [`task`] | the task wrapper, with a policy's state of the task |
 //! | [`queue`], [`link`] | a FIFO queue whose links are in the tasks |
 //! | [`ordered`], [`buckets`], [`classes`] | queues by key: a tree, buckets of keys, a list for each class |
 //! | [`nice`], [`virtual_time`] | for policies that share by weight: nice values, and a queue's virtual time |
-//! | [`run_interval`], [`clock`], [`units`] | how long a task had the CPU, by which counter, in which unit |
-//! | [`room`] | memory that may be refused |
+//! | [`run_interval`], [`clock`], [`units`] | the CPU time of a task, the counter that measures it, and its unit |
+//! | [`room`] | allocation that may fail |
 //! | [`steps`] | feature `steps`: counts the steps of a call in tests |
 //!
 //! The crate is `no_std`, and nothing in it allocates inside a scheduler call.

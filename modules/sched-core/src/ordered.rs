@@ -50,7 +50,7 @@ impl Key {
     }
 }
 
-/// A policy's state `D` of a task that can stand in a [`ByKey`] queue.
+/// A policy's state `D` of a task that can be in a [`ByKey`] queue.
 /// Relaxed: see LOCK in [`task`](crate::task).
 pub struct Keyed<D> {
     link: RBTreeAtomicLink,
@@ -74,7 +74,7 @@ impl<D: InitialState> InitialState for Keyed<D> {
     };
 }
 
-/// A task that can stand in a [`ByKey`] queue.
+/// A task that can be in a [`ByKey`] queue.
 pub type KeyedTask<T, D> = Task<T, Keyed<D>>;
 
 impl<T, D> KeyedTask<T, D> {

@@ -91,7 +91,7 @@ pub struct Returned {
 
 /// A queue's run intervals: its name, its running task and the time stamp.
 pub struct RunIntervals<T, S> {
-    /// The name of the queue; `NONE` until it has had a task.
+    /// The name of the queue; `NONE` until its first task comes.
     id: QueueId,
     running: Slot<T, S>,
     /// STAMP: the start of the next interval. Zero if the next pick follows nothing.

@@ -182,7 +182,7 @@ pub struct QueueTime {
 }
 
 impl QueueTime {
-    /// The hold of a queue that has had no task.
+    /// The hold of a queue that has not had a task yet.
     pub const NEW: Self = Self {
         cell: None,
         served: 0,

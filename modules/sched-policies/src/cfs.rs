@@ -337,7 +337,7 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
     fn current_left(&mut self) {
         let now = C::now();
         let Some((task, interval)) = self.intervals.left(now) else {
-            return; // MIGRATION: what it had here stands in the virtual time
+            return; // MIGRATION: the virtual time has its CPU time here
         };
         self.charge(&task, interval);
         self.move_min(Some(task.key()));

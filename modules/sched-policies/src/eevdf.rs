@@ -535,7 +535,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     fn current_left(&mut self) {
         let now = C::now();
         let Some((task, interval)) = self.intervals.left(now) else {
-            return; // MIGRATION: what it had here stands in the virtual time
+            return; // MIGRATION: the virtual time has its CPU time here
         };
         let state = state(&task);
         self.charge(state, interval);

@@ -1,4 +1,4 @@
-//! The common part of the tests of CFS and EEVDF: scenes that both policies play, and a comparison
+//! The common part of the tests of CFS and EEVDF: scenes that both policies run, and a comparison
 //! with the same policy in exact order.
 
 // The file is long: it has the scenes, their stage and the bounds that both policies are held to.
@@ -215,7 +215,7 @@ impl<P: Fair> Stage<P> {
         }
     }
 
-    /// Plays on to the next tick, or to the next wake or end of a burst before it.
+    /// Simulates up to the next tick, or to an earlier wake or end of a burst.
     fn step(&mut self, tick: u64) {
         let running: Vec<_> = self.queues.iter().map(|queue| self.actor(queue)).collect();
         let running = || running.iter().flatten().copied();
@@ -269,7 +269,7 @@ impl<P: Fair> Stage<P> {
     }
 }
 
-/// Plays a scene for this many ticks, which come to all its queues at once.
+/// Simulates a scene for this many ticks, which come to all its queues at once.
 pub fn play<P: Fair>(scene: &Scene, ticks: u64) -> Played {
     let mut stage = Stage::<P>::new(scene);
     stage.play(ticks);
@@ -302,7 +302,7 @@ fn worst(of: &[u64]) -> u64 {
     of.iter().copied().max().unwrap_or(0)
 }
 
-/// Plays hogs from one end of the nice values to the other, over 200,000 ticks. Each has its share
+/// Runs hogs from one end of the nice values to the other, over 200,000 ticks. Each has its share
 /// by weight to a thousandth, or, if that is less, to two slices of two ticks. The worst lag of
 /// each is at most the width of a bucket more than in exact order, or than a slice. The slice
 /// counts because in some of the scenes it does not come at the worst time in exact order.
@@ -335,7 +335,7 @@ pub fn hogs<B: Fair, E: Fair>() {
     }
 }
 
-/// Plays sleepers that want less than their share, and checks that they have it in both orders.
+/// Runs sleepers that want less than their share, and checks that they have it in both orders.
 pub fn sleepers<B: Fair, E: Fair>() {
     let scene = [
         (0, 0, HOG),
@@ -387,7 +387,7 @@ impl Random {
     }
 }
 
-/// Plays thirty scenes of each kind, where hogs of equal weight run beside tasks with bursts of
+/// Runs thirty scenes of each kind, where hogs of equal weight run beside tasks with bursts of
 /// uneven lengths. One scene may miss the worst case of either order, so the test compares the
 /// worst of a kind. It is at most the width of a bucket more than in exact order. Beside yielders a
 /// hog has at least an equal share.
@@ -488,7 +488,7 @@ impl<P: Fair> BaseScheduler for Watched<P> {
     }
 }
 
-/// Plays random yields, sleeps, wakes, spawns and changes of nice values between the ticks. Checks
+/// Makes random yields, sleeps, wakes, spawns and changes of nice values between the ticks. Checks
 /// that no task is picked early by the width of a bucket or more. Returns how far out of order the
 /// worst pick was, and the width.
 pub fn order<P: Fair>() -> (u64, u64) {
@@ -539,7 +539,7 @@ pub fn order<P: Fair>() -> (u64, u64) {
     worst.get()
 }
 
-/// Plays a scene for this many ticks, and then turns all tasks into hogs. Returns the longest wait
+/// Runs a scene for this many ticks, and then turns all tasks into hogs. Returns the longest wait
 /// of any task from then on, in ticks for each task.
 pub fn wait_once_all_are_hogs<P: Fair>(scene: &Scene, ticks: u64) -> f64 {
     let mut stage = Stage::<P>::new(scene);
@@ -672,7 +672,7 @@ pub fn shares_follow_weights<P: Fair>() {
     }
 }
 
-/// Plays chains of workers beside a victim. Each worker spawns the next, works and exits, so that
+/// Runs chains of workers beside a victim. Each worker spawns the next, works and exits, so that
 /// two or three tasks are ready. Calls `check` with the number of chains, the number of the 3,000
 /// ticks that the victim had, and the number for which it waited first.
 pub fn chains_of_spawns<P: Fair>(check: impl Fn(u64, u64, u64)) {

@@ -263,7 +263,7 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
             if came.moved {
                 self.moved(state, came.age, why);
             }
-            (came.interval, EnqueueReason::Woken) // whatever it looked like
+            (came.interval, EnqueueReason::Woken) // though it may look like a yield
         };
         let used_up = self.charge(state, interval, Counts::ZERO);
         match why {

@@ -132,8 +132,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         })
     }
 
-    /// Opens the wait queue of the first task that waits, as nothing would ever happen otherwise. Returns false if only main
-    /// waits.
+    /// Opens the wait queue of the first task that waits, since the run would otherwise never end.
+    /// Returns false if only main waits.
     pub(super) fn break_deadlock(&mut self) -> bool {
         let waits_at = |task: &Record<S::Task>| match &task.block.as_ref()?.future {
             Future::Wait { queue, .. } if task.state == State::Blocked => Some(*queue),
