@@ -30,7 +30,7 @@
 //!  7. **Share.** Every [`SHARE_TICKS`]th tick of a queue with a waiting task is for the task that
 //!     has waited longest there, whatever its priority. It is picked next. If others are more
 //!     urgent, it has the CPU until the next tick, and then goes behind those of its priority.
-//!  8. **Priority inheritance.** A priority that is [donated](CoopState::lend) to a task is its own
+//!  8. **Priority inheritance.** A priority that is [donated](CoopState::donate) to a task is its own
 //!     while it is donated, if it is more urgent. For a ready task this counts from the next tick,
 //!     block, exit or preemption of its CPU on, and the task keeps its place by waiting time.
 //!  9. **Several CPUs.** Another CPU gets the task that would run first here among those that may
@@ -88,7 +88,7 @@ pub use axcoop_summary::{DomainId, NoSuchPriority, Priority};
 #[cfg(feature = "std")]
 pub use source::CoopPerThread;
 pub use source::{CoopSource, SystemCoop};
-pub use task::{CoopState, Lent, TooManyLenders, of};
+pub use task::{CoopState, TaskDonation, TooManyDonors, of};
 
 use level::Level;
 use ready::Ready;
@@ -113,7 +113,7 @@ pub struct Coop<T, S> {
     /// The number of ticks with a waiting task since the last share was due (rule 7).
     ticks: u32,
     /// The number of donations that have been seen (rule 8).
-    lendings: u64,
+    donations: u64,
     source: PhantomData<fn() -> S>,
 }
 
@@ -190,17 +190,17 @@ impl<T, S: CoopSource> Coop<T, S> {
 
     /// Moves ready tasks up if a priority was donated since the last look (rule 8).
     #[inline]
-    fn look_for_lent(&mut self) {
-        let lendings = S::lendings().load(Acquire);
-        if lendings != self.lendings {
-            self.lendings = lendings;
+    fn look_for_donations(&mut self) {
+        let donations = S::donations().load(Acquire);
+        if donations != self.donations {
+            self.donations = donations;
             self.ready.move_up();
         }
     }
 
     #[inline(never)]
     fn dispatch_after_no_yield(&mut self) -> Option<Arc<CoopTask<T>>> {
-        self.look_for_lent();
+        self.look_for_donations();
         self.ready.take_first(Self::summary)
     }
 
@@ -225,7 +225,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         is_aside_preempted: false,
         has_ticked: false,
         ticks: 0,
-        lendings: 0,
+        donations: 0,
         source: PhantomData,
     };
 
@@ -267,7 +267,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         if self.ready.is_empty() {
             return Tick::Continue;
         }
-        self.look_for_lent();
+        self.look_for_donations();
         self.ticks += 1;
         let summary = Self::summary();
         let level = Self::runs_at(running, summary);
@@ -292,7 +292,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         may: &May<'_, Self>,
         take_request: &dyn Fn() -> bool,
     ) -> Option<TaskRef<Self>> {
-        self.look_for_lent();
+        self.look_for_donations();
         let summary = Self::summary();
         let by_share = match self.is_share_due() {
             true => self

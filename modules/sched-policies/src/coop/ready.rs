@@ -424,15 +424,15 @@ impl<T> Ready<T> {
     /// Linear.
     pub(super) fn move_up(&mut self) {
         for list in each(self.occupied).map(List) {
-            let is_lent_more = |task: &CoopTask<T>| {
+            let is_raised_by_donation = |task: &CoopTask<T>| {
                 let stands_at = match list.0 {
                     own @ 0..List::FRESH => Level::from_bits(own as u8),
                     List::FRESH..List::MIDWAY => Level::NOTHING,
                     _ => task.policy_state().claim(),
                 };
-                task.policy_state().lent_level() < stands_at
+                task.policy_state().donated_level() < stands_at
             };
-            while let Some(task) = self.take_from(list, is_lent_more) {
+            while let Some(task) = self.take_from(list, is_raised_by_donation) {
                 self.moves_up(task, list);
             }
         }
@@ -440,20 +440,20 @@ impl<T> Ready<T> {
 
     /// Moves a task up from that list. The priority may have been returned meanwhile.
     fn moves_up(&mut self, task: Arc<CoopTask<T>>, from: List) {
-        let lent = task.policy_state().lent_level();
+        let donated = task.policy_state().donated_level();
         let domain = match from.0 {
             own @ 0..List::FRESH => {
-                return self.insert(task, List::own(lent.min(Level::from_bits(own as u8))));
+                return self.insert(task, List::own(donated.min(Level::from_bits(own as u8))));
             }
-            fresh @ List::FRESH..List::MIDWAY if lent == Level::NOTHING => {
+            fresh @ List::FRESH..List::MIDWAY if donated == Level::NOTHING => {
                 return self.insert(task, List(fresh));
             }
             fresh @ List::FRESH..List::MIDWAY => fresh - List::FRESH,
             midway => midway - List::MIDWAY,
         };
         let claim = match from.midway_of() {
-            Some(_) => lent.min(task.policy_state().claim()),
-            None => lent,
+            Some(_) => donated.min(task.policy_state().claim()),
+            None => donated,
         };
         self.add_midway(task, domain, claim);
     }

@@ -10,9 +10,9 @@ use axcoop_summary::{SUMMARY, Summary};
 pub trait CoopSource {
     /// Returns the summary of the ready coroutines of all domains.
     fn summary() -> &'static Summary;
-    /// Returns the number of times that a priority was [donated](super::CoopState::lend). It
+    /// Returns the number of times that a priority was [donated](super::CoopState::donate). It
     /// changes with each.
-    fn lendings() -> &'static AtomicU64;
+    fn donations() -> &'static AtomicU64;
 }
 
 /// The system's source: [`axcoop_summary::SUMMARY`].
@@ -25,9 +25,9 @@ impl CoopSource for SystemCoop {
     }
 
     #[inline(always)]
-    fn lendings() -> &'static AtomicU64 {
-        static LENDINGS: AtomicU64 = AtomicU64::new(0);
-        &LENDINGS
+    fn donations() -> &'static AtomicU64 {
+        static DONATIONS: AtomicU64 = AtomicU64::new(0);
+        &DONATIONS
     }
 }
 
@@ -39,14 +39,14 @@ pub struct CoopPerThread;
 #[cfg(feature = "std")]
 struct Shared {
     summary: Summary,
-    lendings: AtomicU64,
+    donations: AtomicU64,
 }
 
 #[cfg(feature = "std")]
 std::thread_local! {
     static OF_THREAD: &'static Shared = Box::leak(Box::new(Shared {
         summary: Summary::new(),
-        lendings: AtomicU64::new(0),
+        donations: AtomicU64::new(0),
     }));
 }
 
@@ -66,7 +66,7 @@ impl CoopSource for CoopPerThread {
         &OF_THREAD.with(|shared| *shared).summary
     }
 
-    fn lendings() -> &'static AtomicU64 {
-        &OF_THREAD.with(|shared| *shared).lendings
+    fn donations() -> &'static AtomicU64 {
+        &OF_THREAD.with(|shared| *shared).donations
     }
 }

@@ -37,11 +37,11 @@ pub struct CoopState {
     /// The level of the coroutine that it polls: as it says, or, with [`ASSUMED`], the one that it
     /// was picked for.
     polls: AtomicU8,
-    /// LENT: eight bits for each priority. They count how often the priority is donated to the
+    /// DONATED: eight bits for each priority. They count how often the priority is donated to the
     /// task, and [`OWN`] is set if it is the task's own. So the lowest bit belongs to the most
     /// urgent one, as in the summary. A CPU that reads the word during a change sees the old
     /// priority or the new one.
-    lent: AtomicU64,
+    donated: AtomicU64,
 
     // Relaxed: see LOCK in `task`.
     /// The number of ticks left of its slice.
@@ -60,7 +60,7 @@ impl InitialState for CoopState {
     const INITIAL: Self = Self {
         domain: AtomicU8::new(DOMAINS as u8),
         polls: AtomicU8::new(Level::NOTHING.to_bits()),
-        lent: AtomicU64::new(OWN << shift_of(Priority::DEFAULT)),
+        donated: AtomicU64::new(OWN << shift_of(Priority::DEFAULT)),
         left: AtomicU8::new(SLICE_TICKS as u8),
         claim: AtomicU8::new(Level::NOTHING.to_bits()),
         stamp: AtomicU64::new(0),
@@ -102,7 +102,7 @@ impl CoopState {
 
     /// Returns the task's own priority, as set by `set_priority`; 4 at first.
     pub fn priority(&self) -> Priority {
-        Priority::new(Level::first(self.lent.load(Relaxed) & OWNS).index())
+        Priority::new(Level::first(self.donated.load(Relaxed) & OWNS).index())
     }
 
     /// Donates a priority to the task until the returned value is dropped. The task is then
@@ -119,64 +119,68 @@ impl CoopState {
     /// also looks at all its ready tasks at the next tick, block or preemption there.
     ///
     /// # Errors
-    /// [`TooManyLenders`], if 127 have donated that very priority to it. Nothing has changed.
-    pub fn lend(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
-        self.lend_by::<SystemCoop>(priority)
+    /// [`TooManyDonors`], if 127 have donated that very priority to it. Nothing has changed.
+    pub fn donate(&self, priority: Priority) -> Result<TaskDonation<'_>, TooManyDonors> {
+        self.donate_by::<SystemCoop>(priority)
     }
 
     /// Donates a priority under a scheduler with another source.
     #[doc(hidden)]
-    pub fn lend_by<S: CoopSource>(&self, priority: Priority) -> Result<Lent<'_>, TooManyLenders> {
+    pub fn donate_by<S: CoopSource>(
+        &self,
+        priority: Priority,
+    ) -> Result<TaskDonation<'_>, TooManyDonors> {
         let shift = shift_of(priority);
-        let added = |lent: u64| (lent >> shift & COUNT != COUNT).then(|| lent + (1 << shift));
-        (self.lent.fetch_update(Relaxed, Relaxed, added)).map_err(|_| TooManyLenders)?;
+        let added =
+            |donated: u64| (donated >> shift & COUNT != COUNT).then(|| donated + (1 << shift));
+        (self.donated.fetch_update(Relaxed, Relaxed, added)).map_err(|_| TooManyDonors)?;
         // A reader that sees this number sees the donated priority.
-        S::lendings().fetch_add(1, Release);
-        Ok(Lent { to: self, priority })
+        S::donations().fetch_add(1, Release);
+        Ok(TaskDonation { to: self, priority })
     }
 
     /// Returns the most urgent priority that is donated to the task at present.
-    pub fn lent(&self) -> Option<Priority> {
-        let lent = self.lent_level().index();
-        (lent < PRIORITIES).then(|| Priority::new(lent))
+    pub fn donated(&self) -> Option<Priority> {
+        let donated = self.donated_level().index();
+        (donated < PRIORITIES).then(|| Priority::new(donated))
     }
 }
 
-/// LENT: the bit of the task's own priority, and the bits of the number of donations.
+/// DONATED: the bit of the task's own priority, and the bits of the number of donations.
 const OWN: u64 = 0x80;
 const COUNT: u64 = OWN - 1;
 const OWNS: u64 = OWN * u64::from_ne_bytes([1; PRIORITIES]);
 
-/// LENT: returns the position of the bits of that priority.
+/// DONATED: returns the position of the bits of that priority.
 const fn shift_of(priority: Priority) -> usize {
     u8::BITS as usize * priority.index()
 }
 
 /// A priority that is donated to a task while this value exists.
 #[must_use = "it is given back when this is dropped"]
-pub struct Lent<'a> {
+pub struct TaskDonation<'a> {
     to: &'a CoopState,
     priority: Priority,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for TaskDonation<'_> {
     fn drop(&mut self) {
         let one = 1 << shift_of(self.priority);
-        self.to.lent.fetch_sub(one, Relaxed);
+        self.to.donated.fetch_sub(one, Relaxed);
     }
 }
 
 /// The error of donating a priority that is donated as often as can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManyLenders;
+pub struct TooManyDonors;
 
-impl fmt::Display for TooManyLenders {
+impl fmt::Display for TooManyDonors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("127 others have lent this priority to the task: no more are counted")
+        f.write_str("127 others have donated this priority to the task: no more are counted")
     }
 }
 
-impl core::error::Error for TooManyLenders {}
+impl core::error::Error for TooManyDonors {}
 
 /// Returns COOP's state of the task, or `None` under every other policy. The compiler knows which
 /// it is.
@@ -187,22 +191,22 @@ pub fn of<T, S: 'static>(task: &Task<T, S>) -> Option<&CoopState> {
 
 /// The part for the scheduler.
 impl CoopState {
-    /// Returns the most urgent donated level, without the task's own (LENT).
-    pub(super) fn lent_level(&self) -> Level {
-        Level::first(self.lent.load(Relaxed) & !OWNS)
+    /// Returns the most urgent donated level, without the task's own (DONATED).
+    pub(super) fn donated_level(&self) -> Level {
+        Level::first(self.donated.load(Relaxed) & !OWNS)
     }
 
     /// Returns the level of a task that serves no domain (rules 1 and 8).
     #[inline]
     pub(super) fn level(&self) -> Level {
-        Level::first(self.lent.load(Relaxed))
+        Level::first(self.donated.load(Relaxed))
     }
 
     pub(super) fn set_priority(&self, priority: Priority) {
         let own = OWN << shift_of(priority);
-        let exchanged = |lent: u64| Some(lent & !OWNS | own);
+        let exchanged = |donated: u64| Some(donated & !OWNS | own);
         // The closure always returns a value, so this cannot fail.
-        let _ = self.lent.fetch_update(Relaxed, Relaxed, exchanged);
+        let _ = self.donated.fetch_update(Relaxed, Relaxed, exchanged);
     }
 
     /// Returns the number of its domain, if it has one.
@@ -215,7 +219,7 @@ impl CoopState {
     /// Returns the level of a worker without the ready coroutines of its domain (rules 2 and 8).
     pub(super) fn claims(&self) -> Level {
         let polled = Level::from_bits(self.polls.load(Relaxed) & !ASSUMED);
-        polled.min(self.lent_level())
+        polled.min(self.donated_level())
     }
 
     /// Returns the level of a running worker, while these coroutines are ready (rule 2).
@@ -291,37 +295,41 @@ mod tests {
     #[test]
     fn most_urgent_donated_priority_counts_until_it_is_returned() {
         let state = CoopState::INITIAL;
-        assert_eq!((state.lent(), state.level().index()), (None, 4));
-        let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p)).unwrap();
-        let (five, two, again) = (lend(5), lend(2), lend(2));
+        assert_eq!((state.donated(), state.level().index()), (None, 4));
+        let donate = |p| state.donate_by::<CoopPerThread>(Priority::new(p)).unwrap();
+        let (five, two, again) = (donate(5), donate(2), donate(2));
         assert_eq!(state.level().index(), 2);
         drop(two);
-        assert_eq!(state.lent(), Some(Priority::new(2)), "it was lent twice");
+        assert_eq!(
+            state.donated(),
+            Some(Priority::new(2)),
+            "it was donated twice"
+        );
         drop(again);
-        assert_eq!(state.lent(), Some(Priority::new(5)));
+        assert_eq!(state.donated(), Some(Priority::new(5)));
         assert_eq!(state.level().index(), 4, "its own is more urgent");
         drop(five);
-        assert_eq!(state.lent(), None);
+        assert_eq!(state.donated(), None);
     }
 
     #[test]
     fn donating_one_priority_more_than_127_times_is_refused() {
         let state = CoopState::INITIAL;
-        let lend = |p| state.lend_by::<CoopPerThread>(Priority::new(p));
+        let donate = |p| state.donate_by::<CoopPerThread>(Priority::new(p));
         for p in [0, 7, 4] {
-            let all: Vec<_> = (0..127).map(|_| lend(p).unwrap()).collect();
-            let before = state.lent.load(Relaxed);
-            assert_eq!(lend(p).err(), Some(TooManyLenders));
-            assert_eq!(state.lent.load(Relaxed), before);
+            let all: Vec<_> = (0..127).map(|_| donate(p).unwrap()).collect();
+            let before = state.donated.load(Relaxed);
+            assert_eq!(donate(p).err(), Some(TooManyDonors));
+            assert_eq!(state.donated.load(Relaxed), before);
             state.set_priority(Priority::new(p));
-            assert_eq!(lend(p).err(), Some(TooManyLenders));
-            assert_eq!(state.lent(), Some(Priority::new(p)));
-            drop(lend(3).unwrap());
+            assert_eq!(donate(p).err(), Some(TooManyDonors));
+            assert_eq!(state.donated(), Some(Priority::new(p)));
+            drop(donate(3).unwrap());
             drop(all);
-            assert_eq!((state.lent(), state.priority().index()), (None, p));
+            assert_eq!((state.donated(), state.priority().index()), (None, p));
             state.set_priority(Priority::DEFAULT);
         }
-        let why = format!("{TooManyLenders}");
+        let why = format!("{TooManyDonors}");
         assert!(why.starts_with("127 others"), "{why}");
     }
 
@@ -337,7 +345,7 @@ mod tests {
                 done.store(true, Relaxed);
             });
             while !done.load(Relaxed) {
-                assert_eq!(state.lent(), None);
+                assert_eq!(state.donated(), None);
                 assert!([2, 4, 6].contains(&state.priority().index()));
             }
         });

@@ -349,15 +349,17 @@ fn the_bound_on_waiting_holds_for_all_priorities_however_they_change() {
 fn rule_8_a_donated_priority_counts_for_running_and_waking_tasks() {
     let mut bench = running([new("runs"), with_priority("two", 2)]);
     let holder = with_priority("holder", 6);
-    let lent = coop(&holder).lend_by::<CoopPerThread>(priority(1)).unwrap();
+    let donation = coop(&holder)
+        .donate_by::<CoopPerThread>(priority(1))
+        .unwrap();
     bench.wake(&holder);
     bench.trace("on>two, tick>holder (it was blocked), tick>holder");
-    drop(lent);
+    drop(donation);
     bench.trace("tick>two (a returned priority counts at once for the running task)");
 }
 
 #[test]
-fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_place() {
+fn rule_8_a_ready_task_is_moved_when_its_donor_blocks_and_keeps_its_place() {
     let holder = with_priority("holder", 6);
     let others = [("a", 6), ("last", 6), ("three", 3)];
     let [a, last, three] = others.map(|(name, p)| with_priority(name, p));
@@ -365,7 +367,9 @@ fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_place() {
     bench.wake(&with_priority("urgent", 0));
     bench.trace("tick>urgent");
     // `urgent` waits for `holder`, which would come after the tasks of medium priority.
-    let _lent = coop(&holder).lend_by::<CoopPerThread>(priority(3)).unwrap();
+    let _donation = coop(&holder)
+        .donate_by::<CoopPerThread>(priority(3))
+        .unwrap();
     bench.block();
     assert_eq!(drained(&mut bench), ["holder", "three", "a", "last"]);
 }
@@ -374,13 +378,17 @@ fn rule_8_a_ready_task_is_moved_when_its_lender_blocks_and_keeps_its_place() {
 fn rule_8_a_priority_returned_while_the_task_is_ready_counts_when_it_has_run() {
     let holder = with_priority("holder", 7);
     let mut bench = running([new("runs"), holder.clone(), new("waits")]);
-    let lend = |p| coop(&holder).lend_by::<CoopPerThread>(priority(p)).unwrap();
-    let lent = lend(4);
+    let donate = |p| {
+        coop(&holder)
+            .donate_by::<CoopPerThread>(priority(p))
+            .unwrap()
+    };
+    let donation = donate(4);
     bench.tick();
-    drop(lent);
+    drop(donation);
     bench.trace("yield>holder (it has waited longer than `waits`), yield, yield>runs");
     // A priority that is returned before the scheduler has looked has no effect.
-    drop(lend(0));
+    drop(donate(0));
     bench.trace("tick, yield>waits");
     bench.scheduler.policy().ready.assert_valid();
 }

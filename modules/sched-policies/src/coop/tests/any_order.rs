@@ -17,7 +17,7 @@ struct Known {
     /// The level that it polls, and true if that is assumed.
     polls: (usize, bool),
     /// The priorities that are donated to it.
-    lent: Vec<usize>,
+    donated: Vec<usize>,
     /// The number of ticks left of its slice.
     left: usize,
     stamp: u64,
@@ -26,12 +26,12 @@ struct Known {
 }
 
 impl Known {
-    fn lent(&self) -> usize {
-        self.lent.iter().copied().min().unwrap_or(NOTHING)
+    fn donated(&self) -> usize {
+        self.donated.iter().copied().min().unwrap_or(NOTHING)
     }
 
     fn claims(&self) -> usize {
-        self.polls.0.min(self.lent())
+        self.polls.0.min(self.donated())
     }
 }
 
@@ -46,7 +46,7 @@ struct Model {
     arrivals: u64,
     ticks: u32,
     has_ticked: bool,
-    has_lent: bool,
+    has_donated: bool,
 }
 
 impl Model {
@@ -113,7 +113,7 @@ impl Model {
             known.polls = (NOTHING, false);
         }
         known.standing = match known.domain {
-            None => known.own.min(known.lent()),
+            None => known.own.min(known.donated()),
             Some(_) => known.claims(),
         };
         self.ready.push(task);
@@ -141,11 +141,11 @@ impl Model {
     }
 
     /// Moves tasks up by the priorities donated to them (rule 8).
-    fn look_for_lent(&mut self) {
-        if core::mem::take(&mut self.has_lent) {
+    fn look_for_donations(&mut self) {
+        if core::mem::take(&mut self.has_donated) {
             for &task in &self.ready {
                 let known = &mut self.tasks[task];
-                known.standing = known.standing.min(known.lent());
+                known.standing = known.standing.min(known.donated());
             }
         }
     }
@@ -172,7 +172,7 @@ impl Model {
     fn dispatch(&mut self) -> Option<usize> {
         self.has_ticked = false;
         if self.aside.is_none() && !self.is_share_due() {
-            self.look_for_lent();
+            self.look_for_donations();
         }
         let (next, level_by_share) = match self.is_share_due() {
             true => {
@@ -218,11 +218,11 @@ impl Model {
         let Some(oldest) = self.oldest() else {
             return false;
         };
-        self.look_for_lent();
+        self.look_for_donations();
         self.ticks += 1;
         let known = &self.tasks[runs];
         let level = match known.domain {
-            None => known.own.min(known.lent()),
+            None => known.own.min(known.donated()),
             Some(domain) => known.claims().min(self.of_domain(domain)),
         };
         match self.level(self.first().unwrap()).cmp(&level) {
@@ -258,7 +258,7 @@ impl Pair<'_> {
             own: 4,
             domain,
             polls: (NOTHING, false),
-            lent: Vec::new(),
+            donated: Vec::new(),
             left: SLICE_TICKS,
             stamp: 0,
             standing: NOTHING,
@@ -293,7 +293,7 @@ impl Pair<'_> {
         };
         let id = *given.inner();
         policy.enqueue(given, EnqueueReason::HandedOver);
-        self.model.look_for_lent();
+        self.model.look_for_donations();
         self.model.ready.retain(|&other| other != id);
         self.model.enqueue(id, EnqueueReason::HandedOver);
     }
@@ -355,7 +355,7 @@ type Step = (u8, usize, usize);
 fn play(steps: &[Step]) -> ([usize; 2], usize) {
     CoopPerThread::clear();
     let tasks: Vec<Handle> = (0..24).map(|id| Arc::new(CoopTask::new(id))).collect();
-    let mut lent = Vec::new();
+    let mut donated = Vec::new();
     let mut pair = Pair {
         scheduler: CoopScheduler::new(),
         model: Model::default(),
@@ -382,15 +382,15 @@ fn play(steps: &[Step]) -> ([usize; 2], usize) {
             8 => {
                 let to = any % pair.model.tasks.len();
                 let state = of(&tasks[to]).unwrap();
-                let is_lent = state.lend_by::<CoopPerThread>(priority(p)).unwrap();
-                lent.push((to, p, is_lent));
-                pair.model.tasks[to].lent.push(p);
-                pair.model.has_lent = true;
+                let donation = state.donate_by::<CoopPerThread>(priority(p)).unwrap();
+                donated.push((to, p, donation));
+                pair.model.tasks[to].donated.push(p);
+                pair.model.has_donated = true;
             }
-            9 if !lent.is_empty() => {
-                let (to, p, is_lent) = lent.swap_remove(any % lent.len());
-                drop(is_lent);
-                let all = &mut pair.model.tasks[to].lent;
+            9 if !donated.is_empty() => {
+                let (to, p, donation) = donated.swap_remove(any % donated.len());
+                drop(donation);
+                let all = &mut pair.model.tasks[to].donated;
                 all.remove(all.iter().position(|&other| other == p).unwrap());
             }
             10 | 11 if !pair.blocked.is_empty() => {
