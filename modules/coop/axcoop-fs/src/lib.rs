@@ -18,7 +18,7 @@
 //!  coroutine                          the pool, one task of the domain `axcoop-fs`        axfs
 //!  ---------                          --------------------------------------------        ----
 //!  read: buffer, and the function --> ready, at the caller's priority
-//!        awaits it, lends             the most urgent one is next  ------------------>  blocks
+//!        awaits it, donates           the most urgent one is next  ------------------>  blocks
 //!  woken <--------------------------  result and buffer
 //!
 //!  thread
@@ -35,8 +35,8 @@
 //!    buffer, whether or not the future's destructor runs.
 //! 2. **Order.** The pool begins the most urgent operation first, and in order of arrival within a priority. The
 //!    priority is that of the awaiting coroutine, or that of [`Operation::at`] if it is more urgent. A coroutine that
-//!    becomes more urgent lends that to its operation. An operation under way is finished first: an urgent one waits
-//!    for one other at most.
+//!    becomes more urgent donates its priority to its operation. An operation under way is finished first: an
+//!    urgent one waits for one other at most.
 //! 3. **One at a time.** Operations exclude one another, including those of threads. `axfs` holds a spin lock, with
 //!    preemption on, while it waits for the disk. A second task would spin as long, and for ever under strict
 //!    priorities. So more tasks would gain nothing. A task that calls `axfs` or `std::fs` directly may spin like

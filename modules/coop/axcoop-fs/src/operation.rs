@@ -33,10 +33,10 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    pub(crate) fn new(does: F) -> Self {
+    pub(crate) fn new(run: F) -> Self {
         Self {
             at: None,
-            stage: Stage::Made(does),
+            stage: Stage::Made(run),
         }
     }
 
@@ -55,11 +55,11 @@ where
     pub fn wait(mut self) -> T {
         axcoop::assert_may_block("wait", "the operation");
         match core::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Made(does) => {
+            Stage::Made(run) => {
                 let _one = ONE.lock_blocking();
-                does()
+                run()
             }
-            _ => panic!("it has been handed over: it is to be awaited"),
+            _ => panic!("it has been handed over: await it"),
         }
     }
 }
@@ -75,24 +75,24 @@ where
     /// If it was ready before; if there is no pool, or no memory for the operation.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         if let Stage::Made(_) = self.stage
-            && let Stage::Made(does) = core::mem::replace(&mut self.stage, Stage::Over)
+            && let Stage::Made(run) = core::mem::replace(&mut self.stage, Stage::Over)
         {
             let of_caller = || axcoop::current_priority().unwrap_or_default();
             let priority = self.at.unwrap_or_else(of_caller);
             let operation = async move {
                 let _one = ONE.lock().await;
                 // From here on it awaits nothing, so that it cannot be cancelled (rule 4).
-                does()
+                run()
             };
             self.stage = Stage::HandedOver(system::pool().spawn(operation, priority));
         }
         let Stage::HandedOver(handle) = &mut self.stage else {
             panic!("it is polled after it was ready");
         };
-        // The handle lends the operation the priority of the awaiting coroutine (rule 2).
+        // The handle donates the priority of the awaiting coroutine to the operation (rule 2).
         Pin::new(handle).poll(context).map(|done| {
             self.stage = Stage::Over;
-            done.expect("nobody else can cancel it")
+            done.expect("only the drop of this future cancels it")
         })
     }
 }
@@ -107,11 +107,11 @@ impl<F, T> Drop for Operation<F, T> {
 }
 
 /// Hands a function to the pool without waiting for it.
-pub(crate) fn later(does: impl FnOnce() + Send + 'static) {
+pub(crate) fn later(run: impl FnOnce() + Send + 'static) {
     let priority = axcoop::current_priority().unwrap_or_default();
     let operation = async move {
         let _one = ONE.lock().await;
-        does();
+        run();
     };
     drop(system::pool().spawn(operation, priority));
 }

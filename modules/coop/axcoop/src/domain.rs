@@ -62,7 +62,7 @@ pub struct Domain {
     /// [`free_list`](crate::task::free_list).
     has_ticks: Flag,
     /// True if the registry may keep memory that the next tick has to free.
-    keeps: Flag,
+    may_keep: Flag,
     /// The timers of the domain's sleeping coroutines.
     pub(crate) timers: Timers,
     pub(crate) workers: [WorkerState; MAX_WORKERS],
@@ -174,7 +174,7 @@ impl Domain {
             directory: Directory::new(),
             registry: Lock::new(Registry::new()),
             has_ticks: Flag::new(false),
-            keeps: Flag::new(false),
+            may_keep: Flag::new(false),
             timers: Timers::new(),
             workers: [const { WorkerState::new() }; MAX_WORKERS],
         }
@@ -201,7 +201,7 @@ impl Domain {
             directory: Directory::new(),
             registry: Lock::new(Registry::new()),
             has_ticks: Flag::new(false),
-            keeps: Flag::new(false),
+            may_keep: Flag::new(false),
             timers: Timers::new(),
             workers: [const { WorkerState::new() }; MAX_WORKERS],
         }
@@ -224,7 +224,7 @@ impl Domain {
                 let later = LATER[self.id.index()].load(Ordering::Relaxed);
                 LAST.store(this, Ordering::Release);
                 self.registry
-                    .with(self.platform, |registry| registry.opens(later));
+                    .with(self.platform, |registry| registry.open(later));
                 Ok(())
             }
             Err(_) => Err(DomainError::Taken(self.id)),
@@ -246,14 +246,14 @@ impl Domain {
             // SAFETY: any thread may read the count.
             let free_list = unsafe { &*self.free_list.get() }.count();
             let blocks = registry.blocks().saturating_sub(free_list);
-            let timers = self.timers.set(self.platform);
+            let timers = self.timers.count(self.platform);
             if blocks != 0 || registry.serving != 0 || timers != 0 {
                 return Err(DomainError::InUse {
                     coroutines: blocks.max(timers),
                     workers: registry.serving.count_ones() as usize,
                 });
             }
-            Ok(registry.closes(self.platform, &self.directory))
+            Ok(registry.close(self.platform, &self.directory))
         })?;
         // The call that opens the next domain sees these writes, because it sees that the number is free.
         LATER[self.id.index()].store(later, Ordering::Relaxed);
@@ -314,9 +314,9 @@ impl Domain {
     /// **Cost.** Two loads and a store if no timer is due and nothing was kept since the last tick. Otherwise a wake
     /// for each due timer, 32 at most, and the memory kept for later is freed. A woken worker handles further timers.
     pub fn clock_ticked(&'static self) {
-        self.timers.ticks(self.platform);
+        self.timers.handle_tick(self.platform);
         self.has_ticks.store(true, Ordering::Relaxed);
-        if self.keeps.load(Ordering::Relaxed) {
+        if self.may_keep.load(Ordering::Relaxed) {
             self.trim_at_tick();
         }
     }
@@ -326,7 +326,7 @@ impl Domain {
     fn trim_at_tick(&self) {
         // Before the lock is taken: a block kept under the lock sets the flag there, and one kept later sets it
         // again.
-        self.keeps.store(false, Ordering::Relaxed);
+        self.may_keep.store(false, Ordering::Relaxed);
         self.registry.with(self.platform, |registry| {
             registry.trim(self.platform, &self.directory)
         });
@@ -338,7 +338,7 @@ impl Domain {
     pub(crate) fn defer_to_tick(&self) -> bool {
         let has_ticks = self.has_ticks.load(Ordering::Relaxed);
         if has_ticks {
-            self.keeps.store(true, Ordering::Relaxed);
+            self.may_keep.store(true, Ordering::Relaxed);
         }
         has_ticks
     }
@@ -431,7 +431,7 @@ impl Domain {
 
     /// Wakes a coroutine of this domain.
     #[inline]
-    pub(crate) fn wakes(&'static self, header: &Header) {
+    pub(crate) fn wake(&'static self, header: &Header) {
         match header.state().wake() {
             Woken::MustBeQueued => self.enqueue(header),
             Woken::Already => {}
@@ -474,12 +474,12 @@ impl Domain {
     pub(crate) fn unpark_one(&'static self) {
         let sleepers = self.sleepers.load(Ordering::Relaxed);
         if sleepers != 0 {
-            self.unparks(sleepers);
+            self.unpark_one_of(sleepers);
         }
     }
 
     /// Unparks one of these workers, or of those that are parked by now.
-    pub(crate) fn unparks(&'static self, mut sleepers: u32) {
+    pub(crate) fn unpark_one_of(&'static self, mut sleepers: u32) {
         while sleepers != 0 {
             let number = sleepers.trailing_zeros();
             let was = self.sleepers.fetch_and(!(1 << number), Ordering::AcqRel);
@@ -505,7 +505,7 @@ impl Domain {
     /// # Safety
     /// There is no reference to it.
     #[inline]
-    pub(crate) unsafe fn gives_back(&'static self, header: NonNull<Header>) {
+    pub(crate) unsafe fn return_block(&'static self, header: NonNull<Header>) {
         // SAFETY: as promised.
         let size = unsafe { header.as_ref() }.vtable().size;
         match self.local_queue() {
@@ -517,7 +517,7 @@ impl Domain {
     }
 
     /// # Safety
-    /// As for [`gives_back`](Self::gives_back).
+    /// As for [`return_block`](Self::return_block).
     #[cold]
     unsafe fn return_block_locked(&self, header: NonNull<Header>) {
         // SAFETY: as promised.
@@ -528,7 +528,7 @@ impl Domain {
             let will_trim = self.defer_to_tick()
                 || registry.serving & !self.sleepers.load(Ordering::Acquire) != 0;
             // SAFETY: as promised.
-            unsafe { registry.takes_back(self.platform, &self.directory, header, will_trim) }
+            unsafe { registry.return_block(self.platform, &self.directory, header, will_trim) }
         });
         if !is_kept {
             // SAFETY: its slot does not lead to it any more.
@@ -539,15 +539,19 @@ impl Domain {
     }
 
     /// Changes the parts of a coroutine's priority. If the effective one changes, the coroutine is moved and polled,
-    /// so that it passes its loan on to what it waits for.
-    pub(crate) fn changes(&'static self, header: &Header, change: impl FnOnce(&Header) -> bool) {
+    /// so that it passes a donation on to what it waits for.
+    pub(crate) fn change_priority(
+        &'static self,
+        header: &Header,
+        change: impl FnOnce(&Header) -> bool,
+    ) {
         if self.record_change(header, change) {
-            self.moves(header);
+            self.request_move(header);
         }
     }
 
-    /// Does the first half of [`changes`](Self::changes), for a caller with a lock that wakes nothing before it lets
-    /// go. Returns true if the second half, [`moves`](Self::moves), must be called.
+    /// Does the first half of [`change_priority`](Self::change_priority), for a caller with a lock that wakes nothing
+    /// before it lets go. Returns true if the second half, [`request_move`](Self::request_move), must be called.
     #[must_use]
     pub(crate) fn record_change(
         &'static self,
@@ -555,16 +559,16 @@ impl Domain {
         change: impl FnOnce(&Header) -> bool,
     ) -> bool {
         self.registry.with(self.platform, |registry| {
-            change(header) && registry.moves(header)
+            change(header) && registry.list_moved(header)
         })
     }
 
     /// Makes a worker move, and poll, a coroutine that is listed with a new priority.
-    pub(crate) fn moves(&'static self, header: &Header) {
+    pub(crate) fn request_move(&'static self, header: &Header) {
         let level = header.effective();
         self.inbox.note(Notes::MOVES);
         self.mark_ready(level);
-        self.wakes(header);
+        self.wake(header);
         // A coroutine that has ended meanwhile is still listed, and its wake does nothing.
         if header.has_ended() {
             self.unpark_one();

@@ -31,7 +31,7 @@
 //! | `domain` | a program's executor, and how coroutines come to its queues |
 //! | `state` | the state machine of a coroutine, drawn and numbered |
 //! | **`task`** | **a coroutine** |
-//! | `block`, `lent` | its memory: head, future, output, priority |
+//! | `block`, `donations` | its memory: head, future, output, priority |
 //! | `table`, `free_list`, `registry` | the coroutines of a domain, and their names: [`CoroutineId`] |
 //! | `waker`, `named` | references to coroutines by a waker or a name |
 //! | `spawn` | spawning one |
@@ -48,7 +48,7 @@
 //! | **`sync`** | **waiting for each other** |
 //! | `waiters`, `resource` | wait queues for a lock, room or messages |
 //! | `mutex`, `semaphore`, `channel` | [`Mutex`], [`Semaphore`], [`channel`] |
-//! | `join`, `loan` | [`JoinHandle`], and priority inheritance: [`Loan`] |
+//! | `join`, `donation` | [`JoinHandle`], and priority inheritance: [`Donation`] |
 //! | [`host`] | feature `std`: the host as a system |
 //!
 //! # Guarantees
@@ -97,8 +97,8 @@ pub use run::worker::{Served, Server, serve};
 pub use run::yielding::{YieldNow, yield_now};
 #[cfg(not(loom))]
 pub use sync::channel;
+pub use sync::donation::{Donation, donate};
 pub use sync::join::JoinHandle;
-pub use sync::loan::{Loan, lend};
 #[cfg(not(loom))]
 pub use sync::mutex::{Locking, Mutex, MutexGuard};
 #[cfg(not(loom))]

@@ -94,17 +94,17 @@ impl State {
         // Most likely it is idle, which takes fewer instructions on some targets.
         match (self.0).compare_exchange(0, WOKEN, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => Woken::MustBeQueued,
-            Err(_) => self.asks(WOKEN),
+            Err(_) => self.request(WOKEN),
         }
     }
 
     /// Requests a cancel (rule 9).
     pub(crate) fn cancel(&self) -> Woken {
-        self.asks(WOKEN | CANCEL)
+        self.request(WOKEN | CANCEL)
     }
 
     #[inline]
-    fn asks(&self, bits: u32) -> Woken {
+    fn request(&self, bits: u32) -> Woken {
         match self.0.fetch_or(bits, Ordering::AcqRel) & (WOKEN | RUNNING) {
             0 => Woken::MustBeQueued,
             _ => Woken::Already,

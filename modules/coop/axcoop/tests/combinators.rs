@@ -13,7 +13,7 @@ use futures::future::{Either, FutureExt, join_all, select};
 use futures::stream::{self, FuturesUnordered, StreamExt};
 
 /// Returns the outputs of a future on one worker and on several.
-fn runs<T: Send + 'static, F>(test: impl Fn(&'static Domain) -> F) -> Vec<T>
+fn run<T: Send + 'static, F>(test: impl Fn(&'static Domain) -> F) -> Vec<T>
 where
     F: Future<Output = T> + Send + 'static,
 {
@@ -29,7 +29,7 @@ where
 
 #[test]
 fn join_waits_for_all() {
-    let outputs = runs(|domain| async move {
+    let outputs = run(|domain| async move {
         let spawned = domain.spawn(async { 3 }, Priority::LAST);
         let pair = futures::join!(
             async {
@@ -50,7 +50,7 @@ fn join_waits_for_all() {
 
 #[test]
 fn select_takes_the_first() {
-    let outputs = runs(|_| async {
+    let outputs = run(|_| async {
         let mutex = Mutex::new(());
         let guard = mutex.lock().await;
         let first = match select(pin!(mutex.lock()), pin!(sleep(Duration::from_millis(2)))).await {
@@ -71,7 +71,7 @@ fn select_takes_the_first() {
 
 #[test]
 fn futures_unordered_polls_what_was_woken() {
-    let outputs = runs(|domain| async move {
+    let outputs = run(|domain| async move {
         let (sender, receiver) = channel::bounded(2);
         let mut all: FuturesUnordered<_> = (0..50_u64)
             .map(|n| {
@@ -106,7 +106,7 @@ fn futures_unordered_polls_what_was_woken() {
 #[test]
 fn buffered_stream_bounds_futures_under_way() {
     static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
-    let outputs = runs(|domain| async move {
+    let outputs = run(|domain| async move {
         let squares = stream::iter(0..40_usize)
             .map(|n| {
                 domain.spawn(
@@ -129,7 +129,7 @@ fn buffered_stream_bounds_futures_under_way() {
 /// The channel has wakers and locks of its own.
 #[test]
 fn channel_of_another_crate_works() {
-    let outputs = runs(|domain| async move {
+    let outputs = run(|domain| async move {
         let (sender, receiver) = async_channel::bounded(3);
         let sends = domain.spawn(
             async move {

@@ -39,7 +39,7 @@ fn no_schedule_loses_a_wake() {
             scenarios::drop_and_end,
         ),
         ("a coroutine awaits others", scenarios::coroutines_join),
-        ("a priority is lent and taken back", scenarios::loans),
+        ("a priority is donated and taken back", scenarios::donations),
         (
             "a worker is taken away while it begins",
             scenarios::a_worker_is_taken_away,

@@ -13,7 +13,7 @@ fn with_domain(workers: usize, test: impl FnOnce(&'static Domain)) {
     assert_eq!(SUMMARY.of(domains::ID), None);
 }
 
-async fn yields(times: usize) {
+async fn yield_often(times: usize) {
     for _ in 0..times {
         yield_now().await;
     }
@@ -26,7 +26,7 @@ fn outputs_come_through_handles() {
             let handles: Vec<_> = (0..1000_usize)
                 .map(|n| {
                     let repeats = async move {
-                        yields(n % 7).await;
+                        yield_often(n % 7).await;
                         String::from("x").repeat(n)
                     };
                     domain.spawn(repeats, Priority::new(n % 8))
@@ -45,7 +45,7 @@ fn workers_come_and_go() {
         let handles: Vec<_> = (0..64)
             .map(|n| {
                 let counts = async move {
-                    yields(2000).await;
+                    yield_often(2000).await;
                     assert!(current().is_some());
                     n
                 };
@@ -131,7 +131,7 @@ fn workers_come_and_go_during_run_until() {
             // Until all workers of the other thread have left.
             let output = loop {
                 let counts = async move {
-                    yields(300).await;
+                    yield_often(300).await;
                     turn
                 };
                 match domain.run_until(counts, Priority::DEFAULT) {

@@ -294,7 +294,7 @@ fn rule_5_tick_marks_a_due_sleeper_before_a_worker_has_looked() {
 }
 
 /// Locks a free mutex this often, which is always ready, and counts.
-async fn locks(count: &AtomicUsize, times: usize) {
+async fn lock_often(count: &AtomicUsize, times: usize) {
     let mutex = axcoop::Mutex::new(());
     for _ in 0..times {
         drop(mutex.lock().await);
@@ -303,7 +303,7 @@ async fn locks(count: &AtomicUsize, times: usize) {
 }
 
 /// The awaits that may pass in this time: a budget for each look at the clock, and one look late by the granule.
-fn locks_in(time: Duration) -> usize {
+fn lock_limit(time: Duration) -> usize {
     let looks = time.as_nanos() as usize / GRANULE_NANOS as usize + 2;
     looks * usize::from(POLL_BUDGET)
 }
@@ -314,13 +314,16 @@ fn timeout_of_a_future_that_never_waits_ends_within_a_budget() {
     let elapsed_after = |ticks, time| {
         run_in_virtual_time(ticks, Priority::LAST, async move {
             let count = AtomicUsize::new(0);
-            assert_eq!(timeout(time, locks(&count, 1_000_000)).await, Err(Elapsed));
+            assert_eq!(
+                timeout(time, lock_often(&count, 1_000_000)).await,
+                Err(Elapsed)
+            );
             count.into_inner()
         })
     };
     let time = Duration::from_millis(100);
     let locks = elapsed_after(GRANULE_NANOS, time);
-    assert!(locks <= locks_in(time), "{locks} locks");
+    assert!(locks <= lock_limit(time), "{locks} locks");
     assert_eq!(elapsed_after(0, Duration::ZERO), POLL_BUDGET.into());
 }
 
@@ -329,8 +332,8 @@ fn timeout_of_a_future_that_never_waits_ends_within_a_budget() {
 fn late_timeout_polls_its_future_with_a_budget() {
     let spends_all = async {
         let count = AtomicUsize::new(0);
-        locks(&count, POLL_BUDGET.into()).await;
-        timeout(Duration::ZERO, locks(&count, 1)).await
+        lock_often(&count, POLL_BUDGET.into()).await;
+        timeout(Duration::ZERO, lock_often(&count, 1)).await
     };
     let output = run_in_virtual_time(0, Priority::LAST, spends_all);
     assert_eq!(output, Ok(()));
@@ -354,10 +357,10 @@ fn sleeper_is_woken_within_a_budget_beside_a_coroutine_that_never_waits() {
             }
             most
         };
-        let busy = domain.spawn(locks(count, usize::MAX), Priority::LAST);
+        let busy = domain.spawn(lock_often(count, usize::MAX), Priority::LAST);
         let most = domain.spawn(sleeps, Priority::FIRST).join().unwrap();
         busy.cancel();
         assert!(busy.join().is_err());
-        assert!(most <= locks_in(TIME), "{most} locks");
+        assert!(most <= lock_limit(TIME), "{most} locks");
     });
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use axcoop::{Priority, SUMMARY, lend, set_priority};
+use axcoop::{Priority, SUMMARY, donate, set_priority};
 
 use super::cancel::Coroutines;
 use super::domains::wait_until;
@@ -68,11 +68,11 @@ fn rule_1_waiter_has_the_priority_of_its_coroutine() {
     set_priority(cid, Priority::new(3)).unwrap();
     // Without a round.
     wait_until(|| marked() == Some(3));
-    let loan = lend(cid, Priority::FIRST).unwrap();
+    let donation = donate(cid, Priority::FIRST).unwrap();
     wait_until(|| marked() == Some(0));
     net.rounds(10);
     assert_eq!(marked(), Some(0));
-    drop(loan);
+    drop(donation);
     net.until(|| marked() == Some(3));
     net.write_all(&writes, b"x");
     net.until(|| read.is_finished());
@@ -117,7 +117,7 @@ fn rule_4_sleeping_poller_is_unmarked_and_its_waker_marks_it_first() {
     let mut sleeps = Begun::new(poller::sleep(&sleeper, rest));
     sleeps.wait();
     assert_eq!(marked(), None);
-    sleeper.ticks();
+    sleeper.end_sleep();
     assert!(sleeps.was_woken());
     assert_eq!(marked(), Some(2));
     // A ring before it sleeps keeps it awake.
@@ -136,9 +136,12 @@ fn rule_6_poller_sleeps_without_a_limit_only_without_a_connection() {
     net.rounds(19);
     let longest = Pause::Sleep(Some(crate::Backoff::LONGEST));
     assert_eq!(net.round(), longest);
-    assert!(!poller_wakeup::answer());
+    assert!(!poller_wakeup::take_ring());
     drop(one);
-    assert!(poller_wakeup::answer(), "a ring, so that the peer is told");
+    assert!(
+        poller_wakeup::take_ring(),
+        "a ring, so that the peer is told"
+    );
     net.rounds(3);
     let mut read = Begun::new(other.read(net.room(1)));
     assert!(matches!(read.poll(), Poll::Ready((Ok(0), _))));

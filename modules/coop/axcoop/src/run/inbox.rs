@@ -94,7 +94,7 @@ impl Inbox {
 
     /// Returns true if there is anything beside `SHARED`. A read-modify-write: a later push sees what was written
     /// before this call.
-    pub(crate) fn looks(&self) -> bool {
+    pub(crate) fn has_more_synced(&self) -> bool {
         self.update(|word| word).addr() & !Notes::SHARED.0 != 0
     }
 

@@ -112,7 +112,7 @@ pub fn serve(domain: DomainId, number: usize) {
 /// Only the task that has made the server uses it, and [runs](Self::run) it until it leaves. Between two runs that task
 /// neither spawns nor wakes a coroutine of the domain: it would queue the coroutine as its worker, without unparking
 /// another. If the server is dropped before it leaves, the domain has a worker that does nothing.
-#[must_use = "a worker that does not run serves nobody"]
+#[must_use = "a worker that does not run serves no coroutine"]
 pub struct Server {
     domain: &'static Domain,
     number: usize,
@@ -160,7 +160,7 @@ impl Server {
         assert!(platform.here().is_null(), "a worker serves already");
         let may_begin = domain
             .registry
-            .with(platform, |registry| registry.begins(number));
+            .with(platform, |registry| registry.begin_worker(number));
         // While it serves, the domain stays open, and this worker's state is its own.
         assert!(
             may_begin,
@@ -237,7 +237,7 @@ impl Domain {
     fn mode(&'static self, number: usize) -> Mode {
         self.registry.with(self.platform, |registry| {
             if number >= registry.wanted {
-                registry.leaves(number);
+                registry.remove_worker(number);
                 self.notify_workers();
                 if registry.serving == 0 {
                     // No worker will park, which would free them otherwise.
@@ -372,7 +372,7 @@ impl Domain {
         self.dec_live();
         header.state().finish();
         // SAFETY: this worker has begun the last poll (WORKER), and the future is dropped by now.
-        let joiner = unsafe { header.ended(without) };
+        let joiner = unsafe { header.mark_ended(without) };
         // SAFETY: the domain's reference, and it is not used any more.
         drop(unsafe { Ref::from_raw(header.into()) });
         joiner
@@ -392,13 +392,13 @@ impl Domain {
         let mut is_sleeper = false;
         loop {
             let has_more = match is_sleeper {
-                true => self.inbox.looks(),
+                true => self.inbox.has_more_synced(),
                 false => self.inbox.has_more(),
             };
             if has_more {
                 self.drain_inbox_shared();
             }
-            let leaves = self.epoch.load(Ordering::Acquire) != epoch;
+            let must_leave = self.epoch.load(Ordering::Acquire) != epoch;
             let step = self.with_queue(|queue| {
                 if let Some((level, back)) = polled.take() {
                     queue.uncount_poll(level);
@@ -407,7 +407,7 @@ impl Domain {
                     }
                 }
                 let level = queue.first();
-                let step = if leaves {
+                let step = if must_leave {
                     Step::Leaves
                 } else if level == PRIORITIES {
                     Step::Nothing
@@ -420,20 +420,20 @@ impl Domain {
                     Step::Polls(header, level)
                 };
                 let stale = self.higher_priority_self[queue.urgency()];
-                let clears = self.summary.any(stale);
-                if clears {
+                let has_stale = self.summary.any(stale);
+                if has_stale {
                     self.summary.clear_all(stale);
                 }
-                (step, queue.some() != 0, clears)
+                (step, queue.some() != 0, has_stale)
             });
-            let (step, leaves_some, clears) = match step {
+            let (step, leaves_some, has_stale) = match step {
                 Some(step) => step,
                 // Rule 5: another worker keeps the token, and releases it when its poll has ended.
-                None if leaves => (Step::Leaves, false, false),
+                None if must_leave => (Step::Leaves, false, false),
                 None => (Step::Nothing, false, false),
             };
             // Rule 6.
-            let must_look = clears && self.inbox.looks();
+            let must_look = has_stale && self.inbox.has_more_synced();
             if must_look {
                 self.drain_inbox_shared();
             }
@@ -510,10 +510,10 @@ impl Domain {
             return;
         }
         let arrived = self.inbox.take();
-        let mut moves = arrived.notes.has(Notes::MOVES);
-        let calls = arrived.notes.has(Notes::CALL);
+        let mut has_moves = arrived.notes.has(Notes::MOVES);
+        let is_hook_requested = arrived.notes.has(Notes::CALL);
         let mut arrived = arrived.peekable();
-        while moves || arrived.peek().is_some() {
+        while has_moves || arrived.peek().is_some() {
             let queued = self.with_queue(|queue| {
                 let mut batch = 0..BATCH;
                 while batch.next().is_some()
@@ -521,13 +521,13 @@ impl Domain {
                 {
                     queue.enqueue(header);
                 }
-                while moves && batch.next().is_some() {
-                    moves = queue.move_one();
+                while has_moves && batch.next().is_some() {
+                    has_moves = queue.move_one();
                 }
             });
             assert!(queued.is_some(), "another worker keeps the queue token");
         }
-        if calls {
+        if is_hook_requested {
             self.run_poll_hook();
         }
     }
@@ -655,7 +655,7 @@ impl KeptToken<'_> {
         self.domain.dec_live();
         header.state().finish();
         // SAFETY: this worker has begun the last poll (WORKER), and the future is dropped by now.
-        if let Some(joiner) = unsafe { header.ended(without) } {
+        if let Some(joiner) = unsafe { header.mark_ended(without) } {
             self.wake_joiner(joiner);
         }
         let is_empty = self.remove(header);
@@ -730,7 +730,7 @@ impl KeptToken<'_> {
             self.domain
                 .summary
                 .clear_all(self.domain.higher_priority_self[self.urgency()]);
-            if !self.domain.inbox.looks() {
+            if !self.domain.inbox.has_more_synced() {
                 break;
             }
             self.drain_inbox();
@@ -743,7 +743,7 @@ impl KeptToken<'_> {
         // A coroutine woken by this is queued at once (rule 4), and does not go through the inbox.
         self.domain.timers.check_clock(self.domain.platform);
         // The note that it is no longer alone counts as well.
-        if self.some() != 0 || self.domain.inbox.looks() || self.domain.inbox.has_any() {
+        if self.some() != 0 || self.domain.inbox.has_more_synced() || self.domain.inbox.has_any() {
             self.domain
                 .sleepers
                 .fetch_and(!(1 << number), Ordering::AcqRel);

@@ -94,7 +94,7 @@ struct State<T> {
 
 impl<T> State<T> {
     /// Uses a place that a sender has been granted, or gives it up if the channel has been closed meanwhile.
-    fn puts(&mut self, message: &mut Option<T>) -> Result<(), Closed> {
+    fn put(&mut self, message: &mut Option<T>) -> Result<(), Closed> {
         if self.room.is_closed() {
             self.room.give(1);
             return Err(Closed);
@@ -107,7 +107,7 @@ impl<T> State<T> {
     }
 
     /// Takes the message that a receiver has been granted.
-    fn takes(&mut self) -> T {
+    fn take(&mut self) -> T {
         let message = self.messages.pop_front().expect("it has been granted one");
         self.room.give(1);
         message
@@ -122,8 +122,8 @@ impl<T> State<T> {
 impl<T> Resource for State<T> {
     fn settle(&mut self) -> Later {
         let mut later = Later::default();
-        later.wakes[0] = self.room.grants().and_then(|node| node.waker.take());
-        later.wakes[1] = self.filled.grants().and_then(|node| node.waker.take());
+        later.wakes[0] = self.room.grant_first().and_then(|node| node.waker.take());
+        later.wakes[1] = self.filled.grant_first().and_then(|node| node.waker.take());
         later
     }
 }
@@ -176,7 +176,7 @@ impl<T> Sender<T> {
         let level = waiters::level_of(domain::current_header());
         let mut message = Some(message);
         let sent = change(&self.0, |state| match state.room.take(1, level) {
-            Ok(()) => state.puts(&mut message).map_err(|Closed| NoTicket::Closed),
+            Ok(()) => state.put(&mut message).map_err(|Closed| NoTicket::Closed),
             Err(why) => Err(why),
         });
         let back = |message: Option<T>| message.expect("it has not been sent");
@@ -228,7 +228,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let level = waiters::level_of(domain::current_header());
         let received = change(&self.0, |state| {
-            state.filled.take(1, level).map(|()| state.takes())
+            state.filled.take(1, level).map(|()| state.take())
         });
         received.map_err(|why| match why {
             NoTicket::Wait => TryRecvError::Empty,
@@ -342,7 +342,7 @@ impl<T> Future for Sending<'_, T> {
         let message = this.message;
         // Before the lock is taken, which would stay taken.
         assert!(message.is_some(), "a send is polled after it was ready");
-        let sent = this.wait.poll(context, |state| state.puts(message));
+        let sent = this.wait.poll(context, |state| state.put(message));
         sent.map(|sent| match sent {
             Ok(Ok(())) => Ok(()),
             _ => Err(SendError(message.take().expect("it has not been sent"))),
@@ -363,7 +363,7 @@ impl<T> Future for Receiving<'_, T> {
     type Output = Result<T, Closed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let received = self.project().wait.poll(context, State::takes);
+        let received = self.project().wait.poll(context, State::take);
         received.map(|received| received.map_err(|_| Closed))
     }
 }

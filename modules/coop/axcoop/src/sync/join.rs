@@ -8,22 +8,22 @@ use core::task::{Context, Poll, Waker, ready};
 use crate::domain::assert_may_block;
 use crate::error::Ended;
 use crate::run::budget;
-use crate::sync::loan;
+use crate::sync::donation;
 use crate::task::block::APART;
 use crate::task::id::CoroutineId;
 use crate::task::waker::{self, Ref};
 
 /// The output of a coroutine. If the handle is dropped, the coroutine goes on.
 ///
-/// A more urgent coroutine that awaits the handle lends its priority. If it awaits by reference, as in `timeout(time,
-/// &mut handle)`, and leaves, it lends until the handle is dropped or another coroutine awaits it. (A combinator that
-/// polls only woken futures, as `FuturesUnordered`, passes a later loan on only when it polls the handle.)
-#[must_use = "a coroutine runs by itself; `drop` says that nobody wants its output"]
+/// A more urgent coroutine that awaits the handle donates its priority. If it awaits by reference, as in `timeout(time,
+/// &mut handle)`, and leaves, it donates until the handle is dropped or another coroutine awaits it. (A combinator that
+/// polls only woken futures, as `FuturesUnordered`, passes a later donation on only when it polls the handle.)
+#[must_use = "a coroutine runs by itself; `drop` says that its output is not needed"]
 pub struct JoinHandle<T> {
     header: Ref,
     cid: CoroutineId,
-    /// The level that it has lent, or [`APART`].
-    lent: u8,
+    /// The level that it donates, or [`APART`].
+    donated: u8,
     has_output: bool,
     output: PhantomData<fn() -> T>,
 }
@@ -33,7 +33,7 @@ impl<T> JoinHandle<T> {
         Self {
             header,
             cid,
-            lent: APART,
+            donated: APART,
             has_output: true,
             output: PhantomData,
         }
@@ -69,39 +69,39 @@ impl<T> JoinHandle<T> {
     }
 
     #[inline]
-    fn lends(&mut self, level: u8) {
-        if self.lent != level {
-            self.lends_other(level);
+    fn donate(&mut self, level: u8) {
+        if self.donated != level {
+            self.change_donation(level);
         }
     }
 
     #[inline(never)]
-    fn lends_other(&mut self, level: u8) {
-        self.lent = loan::changes(&self.header, self.lent, level);
+    fn change_donation(&mut self, level: u8) {
+        self.donated = donation::change(&self.header, self.donated, level);
     }
 
     /// Waits for a coroutine that had not ended. Returns how it has ended if it has meanwhile.
     #[inline(never)]
-    fn waits(&mut self, waker: &Waker) -> Option<Result<(), Ended>> {
-        let who = waker::of_waker(waker);
-        let mine = || match who {
+    fn wait(&mut self, waker: &Waker) -> Option<Result<(), Ended>> {
+        let coroutine = waker::of_waker(waker);
+        let mine = || match coroutine {
             Some(header) => waker::of(header),
             None => waker.clone(),
         };
         // SAFETY: this is the handle.
-        let how = unsafe { self.header.joins(mine) };
+        let how = unsafe { self.header.set_joiner(mine) };
         if how.is_none() {
-            let level = match who {
+            let level = match coroutine {
                 Some(header) => header.effective() as u8,
-                None => loan::of_who_calls(),
+                None => donation::current_level(),
             };
-            // A loan that is not more urgent than its own priority is not worth a lock.
+            // A donation that is not more urgent than the priority of its receiver is not worth a lock.
             let level = if usize::from(level) < self.header.base() {
                 level
             } else {
                 APART
             };
-            self.lends(level);
+            self.donate(level);
         }
         how
     }
@@ -116,14 +116,14 @@ impl<T> Future for JoinHandle<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(self.has_output, "a handle is polled after it was ready");
         let how = match self.header.how_it_ended() {
-            None => self.waits(context.waker()),
+            None => self.wait(context.waker()),
             how => how,
         };
         let Some(how) = how else {
             return Poll::Pending;
         };
         ready!(budget::spend(context.waker()));
-        self.lends(APART);
+        self.donate(APART);
         self.has_output = false;
         // SAFETY: the output is a `T`, is written, and belongs to this handle.
         Poll::Ready(how.map(|()| unsafe { self.header.take_output() }))
@@ -133,7 +133,7 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
-        self.lends(APART);
+        self.donate(APART);
         if self.has_output {
             // SAFETY: this is the handle, and it is not used any more.
             unsafe { self.header.detach() };

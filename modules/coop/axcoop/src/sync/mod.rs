@@ -1,9 +1,9 @@
-//! Waiting for each other: join handles, loans of a priority, locks, semaphores and channels.
+//! Waiting for each other: join handles, donations of a priority, locks, semaphores and channels.
 
 #[cfg(not(loom))]
 pub mod channel;
+pub(crate) mod donation;
 pub(crate) mod join;
-pub(crate) mod loan;
 #[cfg(not(loom))]
 pub(crate) mod mutex;
 #[cfg(not(loom))]

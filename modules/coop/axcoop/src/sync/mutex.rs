@@ -3,17 +3,17 @@
 //! 1. One holder at a time has the value. Waiters are served in the order of [`waiters`](crate::sync::waiters): the
 //!    most urgent first, and in order of arrival within a priority. The lock passes directly to the next waiter, so it
 //!    is not overtaken. If that waiter has gone, the lock passes on.
-//! 2. INHERITANCE: while there are waiters, the holder is lent the priority of the most urgent one
-//!    ([`loan`](crate::sync::loan)). So a coroutine of a priority in between delays the urgent one no longer than the
-//!    holder has the lock.
-//! 3. A holder that waits for another lock, or for a coroutine, passes on what it has been lent. It is polled when that
+//! 2. INHERITANCE: while there are waiters, the most urgent one donates its priority to the holder
+//!    ([`donation`](crate::sync::donation)). So a coroutine of a priority in between delays the urgent one no longer
+//!    than the holder has the lock.
+//! 3. A holder that waits for another lock, or for a coroutine, passes on the donation. It is polled when that
 //!    changes, link by link.
-//! 4. The loan ends when the lock is released, and the next holder is lent the priority of the remaining waiters.
-//! 5. A thread is lent nothing, and waits at [`Priority::DEFAULT`](crate::Priority::DEFAULT).
+//! 4. The donation ends when the lock is released, and the remaining waiters donate to the next holder.
+//! 5. A thread receives no donation, and waits at [`Priority::DEFAULT`](crate::Priority::DEFAULT).
 //!
 //! Priority inheritance: Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990. There is no protection
-//! from deadlock. Coroutines that wait for each other's locks keep what was lent to them while it lasts (CYCLE in
-//! [`loan`](crate::sync::loan)).
+//! from deadlock. Coroutines that wait for each other's locks keep the donations while that lasts (CYCLE in
+//! [`donation`](crate::sync::donation)).
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -27,7 +27,7 @@ use pin_project_lite::pin_project;
 
 use crate::domain;
 use crate::lock::Lock;
-use crate::sync::loan;
+use crate::sync::donation;
 use crate::sync::resource::{Later, Resource, Side, Wait, change};
 use crate::sync::waiters::Tickets;
 use crate::task::block::{APART, Header};
@@ -35,7 +35,7 @@ use crate::task::waker::Ref;
 
 /// A value that one coroutine, or thread, holds at a time, also while it awaits something.
 ///
-/// A waiter lends the holder its priority. For work that awaits nothing, a lock of the system is cheaper.
+/// A waiter donates its priority to the holder. For work that awaits nothing, a lock of the system is cheaper.
 ///
 /// ```
 /// # use axcoop::{Domain, DomainId, Priority, SUMMARY, host::HOST, yield_now};
@@ -73,8 +73,8 @@ struct State {
     tickets: Tickets,
     /// The coroutine that holds the lock, if a coroutine does.
     holder: Option<Ref>,
-    /// Rule 2: the borrower, and the level lent.
-    loan: Option<(Ref, u8)>,
+    /// Rule 2: the coroutine that receives the donation, and its level.
+    donation: Option<(Ref, u8)>,
 }
 
 impl State {
@@ -83,17 +83,17 @@ impl State {
         Self {
             tickets: Tickets::new(1),
             holder: None,
-            loan: None,
+            donation: None,
         }
     }
 
     /// Makes a coroutine, or a thread, the holder. The result must be dropped without the lock.
-    fn is_held_by(&mut self, who: Option<&Header>) -> Option<Ref> {
+    fn set_holder(&mut self, coroutine: Option<&Header>) -> Option<Ref> {
         let held = self.holder.as_deref().map(ptr::from_ref);
-        if held == who.map(ptr::from_ref) {
+        if held == coroutine.map(ptr::from_ref) {
             return None;
         }
-        core::mem::replace(&mut self.holder, who.map(Ref::of))
+        core::mem::replace(&mut self.holder, coroutine.map(Ref::of))
     }
 }
 
@@ -104,17 +104,17 @@ impl Resource for State {
             // The previous holder has released it, or was granted it and has gone.
             later.drops[2] = self.holder.take();
         }
-        if let Some(node) = self.tickets.grants() {
-            self.holder = node.who.take();
+        if let Some(node) = self.tickets.grant_first() {
+            self.holder = node.coroutine.take();
             later.wakes[0] = node.waker.take();
         }
         // Rule 4.
         let holder = self.holder.as_deref().map(ptr::from_ref);
-        let is_anothers =
-            |loan: &mut (Ref, u8)| holder.is_none_or(|holder| !ptr::eq(holder, &*loan.0));
-        if let Some((to, level)) = self.loan.take_if(is_anothers) {
-            let (_, moves) = loan::record_change(&to, level, APART);
-            match moves {
+        let is_of_other =
+            |donation: &mut (Ref, u8)| holder.is_none_or(|holder| !ptr::eq(holder, &*donation.0));
+        if let Some((to, level)) = self.donation.take_if(is_of_other) {
+            let (_, must_move) = donation::record_change(&to, level, APART);
+            match must_move {
                 true => later.moves[0] = Some(to),
                 false => later.drops[0] = Some(to),
             }
@@ -127,16 +127,16 @@ impl Resource for State {
             .tickets
             .first_level()
             .map_or(APART, |level| level as u8);
-        let lent = self.loan.as_ref().map_or(APART, |&(_, level)| level);
-        if wanted != lent {
-            let (now, moves) = loan::record_change(holder, lent, wanted);
-            if moves {
+        let donated = self.donation.as_ref().map_or(APART, |&(_, level)| level);
+        if wanted != donated {
+            let (now, must_move) = donation::record_change(holder, donated, wanted);
+            if must_move {
                 later.moves[1] = Some(Ref::of(holder));
             }
-            match &mut self.loan {
+            match &mut self.donation {
                 Some((_, level)) if now != APART => *level = now,
-                Some(_) => later.drops[1] = self.loan.take().map(|(to, _)| to),
-                None if now != APART => self.loan = Some((Ref::of(holder), now)),
+                Some(_) => later.drops[1] = self.donation.take().map(|(to, _)| to),
+                None if now != APART => self.donation = Some((Ref::of(holder), now)),
                 None => {}
             }
         }
@@ -187,10 +187,13 @@ impl<T: ?Sized> Mutex<T> {
 
     /// Returns the value if it is not held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        let who = domain::current_header();
-        let level = crate::sync::waiters::level_of(who);
+        let coroutine = domain::current_header();
+        let level = crate::sync::waiters::level_of(coroutine);
         let before = change(&self.state, |state| {
-            state.tickets.take(1, level).map(|()| state.is_held_by(who))
+            state
+                .tickets
+                .take(1, level)
+                .map(|()| state.set_holder(coroutine))
         });
         before.ok().map(|_| MutexGuard { mutex: self })
     }
@@ -239,8 +242,8 @@ impl<'a, T: ?Sized> Future for Locking<'a, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let who = domain::current_header();
-        let has = this.wait.poll(context, |state| state.is_held_by(who));
+        let coroutine = domain::current_header();
+        let has = this.wait.poll(context, |state| state.set_holder(coroutine));
         has.map(|before| {
             drop(before.expect("a mutex is never closed"));
             MutexGuard { mutex: this.mutex }
@@ -248,7 +251,7 @@ impl<'a, T: ?Sized> Future for Locking<'a, T> {
     }
 }
 
-/// The value of a [`Mutex`] until it is dropped. It may be sent to another coroutine: the loans go to the one that
+/// The value of a [`Mutex`] until it is dropped. It may be sent to another coroutine: the donations go to the one that
 /// has locked it.
 #[must_use = "the mutex is unlocked when it is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {

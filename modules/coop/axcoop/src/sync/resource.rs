@@ -58,7 +58,7 @@ impl Later {
         } = self;
         let mut is_more = false;
         for header in moves.into_iter().flatten() {
-            header.domain().moves(&header);
+            header.domain().request_move(&header);
         }
         for waker in wakes.into_iter().flatten() {
             is_more = true;
@@ -96,7 +96,7 @@ pub(crate) struct Wait<'a, S: Side> {
     resource: &'a Lock<S::Resource>,
     /// The node may be in the wait queue, or have been granted permits: then it is under the lock.
     is_listed: Cell<bool>,
-    wants: usize,
+    wanted: usize,
     node: Node,
 }
 
@@ -107,12 +107,12 @@ unsafe impl<S: Side> Send for Wait<'_, S> where S::Resource: Send {}
 unsafe impl<S: Side> Sync for Wait<'_, S> where S::Resource: Send {}
 
 impl<'a, S: Side> Wait<'a, S> {
-    pub(crate) const fn new(resource: &'a Lock<S::Resource>, wants: usize) -> Self {
+    pub(crate) const fn new(resource: &'a Lock<S::Resource>, wanted: usize) -> Self {
         Self {
             resource,
             is_listed: Cell::new(false),
-            wants,
-            node: Node::new(wants),
+            wanted,
+            node: Node::new(wanted),
         }
     }
 
@@ -121,30 +121,30 @@ impl<'a, S: Side> Wait<'a, S> {
     pub(crate) fn poll<R>(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        has: impl FnOnce(&mut S::Resource) -> R,
+        on_grant: impl FnOnce(&mut S::Resource) -> R,
     ) -> Poll<Result<R, Refused>> {
         within_budget(context, |context| {
             // The wait queue has pointers to the node: from here on there are shared references only.
             let this = self.into_ref().get_ref();
-            let who = domain::current_header();
-            let level = waiters::level_of(who);
-            let mut has = Some(has);
+            let coroutine = domain::current_header();
+            let level = waiters::level_of(coroutine);
+            let mut on_grant = Some(on_grant);
             // No waker is cloned under the lock: the first attempt has none, and the second, if it has to wait, has
             // one.
             let mut asked = change(this.resource, |resource| {
-                this.asks(resource, level, context.waker(), &mut None, &mut has)
+                this.ask(resource, level, context.waker(), &mut None, &mut on_grant)
             });
             if let Asked::WantsWaker = asked {
                 // The waker that comes back is dropped without the lock, too.
-                let mut mine = Some((context.waker().clone(), who.map(Ref::of)));
+                let mut mine = Some((context.waker().clone(), coroutine.map(Ref::of)));
                 asked = change(this.resource, |resource| {
-                    this.asks(resource, level, context.waker(), &mut mine, &mut has)
+                    this.ask(resource, level, context.waker(), &mut mine, &mut on_grant)
                 });
                 this.is_listed.set(true);
             }
             let result = match asked {
                 Asked::Waits => return Poll::Pending,
-                Asked::Has(result) => Ok(result),
+                Asked::Granted(result) => Ok(result),
                 Asked::Refused => Err(Refused),
                 Asked::WantsWaker => unreachable!("it has one"),
             };
@@ -155,45 +155,48 @@ impl<'a, S: Side> Wait<'a, S> {
 
     /// Asks for permits. `mine` is the waker and the coroutine that it waits with from now on; it comes back with the
     /// previous ones.
-    fn asks<R>(
+    fn ask<R>(
         &self,
         resource: &mut S::Resource,
         level: usize,
         waker: &Waker,
         mine: &mut Option<(Waker, Option<Ref>)>,
-        has: &mut Option<impl FnOnce(&mut S::Resource) -> R>,
+        on_grant: &mut Option<impl FnOnce(&mut S::Resource) -> R>,
     ) -> Asked<R> {
         let node = &self.node;
         let tickets = S::tickets(resource);
         match node.state() {
             WaitState::Granted => {
-                tickets.settles(node);
-                return Asked::has(resource, has);
+                tickets.end_wait(node);
+                return Asked::granted(resource, on_grant);
             }
             WaitState::Refused => {
-                tickets.settles(node);
+                tickets.end_wait(node);
                 return Asked::Refused;
             }
             WaitState::Waits => {
                 if node.level() != level {
-                    tickets.moves(node, level);
+                    tickets.move_to(node, level);
                 }
                 if mine.is_none() && node.will_wake(waker) {
                     return Asked::Waits;
                 }
             }
-            WaitState::Apart => match tickets.take(self.wants, level) {
-                Ok(()) => return Asked::has(resource, has),
+            WaitState::Apart => match tickets.take(self.wanted, level) {
+                Ok(()) => return Asked::granted(resource, on_grant),
                 Err(NoTicket::Closed) => return Asked::Refused,
                 Err(NoTicket::Wait) => {}
             },
         }
-        let Some((waker, who)) = mine.take() else {
+        let Some((waker, coroutine)) = mine.take() else {
             return Asked::WantsWaker;
         };
-        let had = (node.waker.replace(Some(waker)), node.who.replace(who));
-        if let (Some(waker), who) = had {
-            *mine = Some((waker, who));
+        let had = (
+            node.waker.replace(Some(waker)),
+            node.coroutine.replace(coroutine),
+        );
+        if let (Some(waker), coroutine) = had {
+            *mine = Some((waker, coroutine));
         }
         if node.state() == WaitState::Apart {
             // SAFETY: the future is pinned, and `drop` takes the node out.
@@ -205,16 +208,18 @@ impl<'a, S: Side> Wait<'a, S> {
 
 /// The result of asking for permits.
 enum Asked<R> {
-    Has(R),
+    Granted(R),
     Refused,
     Waits,
     WantsWaker,
 }
 
 impl<R> Asked<R> {
-    fn has<G>(resource: &mut G, has: &mut Option<impl FnOnce(&mut G) -> R>) -> Self {
-        let has = has.take().expect("who has its tickets asks for no more");
-        Self::Has(has(resource))
+    fn granted<G>(resource: &mut G, on_grant: &mut Option<impl FnOnce(&mut G) -> R>) -> Self {
+        let on_grant = on_grant
+            .take()
+            .expect("a wait that has its permits asks for no more");
+        Self::Granted(on_grant(resource))
     }
 }
 
@@ -222,7 +227,7 @@ impl<S: Side> Drop for Wait<'_, S> {
     fn drop(&mut self) {
         if self.is_listed.get() {
             change(self.resource, |resource| {
-                S::tickets(resource).leaves(&self.node)
+                S::tickets(resource).remove(&self.node)
             });
         }
     }

@@ -51,7 +51,7 @@ struct Permits(Tickets);
 impl Resource for Permits {
     fn settle(&mut self) -> Later {
         let mut later = Later::default();
-        later.wakes[0] = self.0.grants().and_then(|node| node.waker.take());
+        later.wakes[0] = self.0.grant_first().and_then(|node| node.waker.take());
         later
     }
 }
@@ -119,14 +119,14 @@ impl Semaphore {
     /// # Panics
     /// If there were more than `usize::MAX` free ones; none is added then.
     pub fn release(&self, permits: usize) {
-        let fits = change(&self.0, |of| {
-            let fits = of.0.fits(permits);
-            if fits {
+        let has_room = change(&self.0, |of| {
+            let has_room = of.0.has_room_for(permits);
+            if has_room {
                 of.0.give(permits);
             }
-            fits
+            has_room
         });
-        assert!(fits, "a semaphore has at most `usize::MAX` permits");
+        assert!(has_room, "a semaphore has at most `usize::MAX` permits");
     }
 
     /// Returns the number of permits that are neither taken nor granted.

@@ -45,22 +45,22 @@ pub(crate) struct Node {
     /// The waker of the waiter.
     pub(crate) waker: Cell<Option<Waker>>,
     /// The coroutine that waits, or none for a thread.
-    pub(crate) who: Cell<Option<Ref>>,
+    pub(crate) coroutine: Cell<Option<Ref>>,
     /// The number of permits that it wants.
-    wants: Cell<usize>,
+    wanted: Cell<usize>,
     level: Cell<u8>,
     state: Cell<WaitState>,
     _pinned: PhantomPinned,
 }
 
 impl Node {
-    pub(crate) const fn new(wants: usize) -> Self {
+    pub(crate) const fn new(wanted: usize) -> Self {
         Self {
             next: Cell::new(ptr::null()),
             prev: Cell::new(ptr::null()),
             waker: Cell::new(None),
-            who: Cell::new(None),
-            wants: Cell::new(wants),
+            coroutine: Cell::new(None),
+            wanted: Cell::new(wanted),
             level: Cell::new(0),
             state: Cell::new(WaitState::Apart),
             _pinned: PhantomPinned,
@@ -130,10 +130,10 @@ impl Tickets {
     }
 
     /// Takes this many permits at once, if the newcomer is first (rule 2).
-    pub(crate) fn take(&mut self, wants: usize, level: usize) -> Result<(), NoTicket> {
+    pub(crate) fn take(&mut self, wanted: usize, level: usize) -> Result<(), NoTicket> {
         let is_first = self.first_level().is_none_or(|first| level < first);
-        if is_first && self.free >= wants {
-            self.free -= wants;
+        if is_first && self.free >= wanted {
+            self.free -= wanted;
             return Ok(());
         }
         // Granted permits are not free, so a newcomer may have what is left.
@@ -144,11 +144,12 @@ impl Tickets {
     }
 
     /// Returns true if this many more permits fit.
-    pub(crate) fn fits(&self, tickets: usize) -> bool {
+    pub(crate) fn has_room_for(&self, tickets: usize) -> bool {
         self.free.checked_add(tickets).is_some()
     }
 
-    /// Adds this many permits. Those that do not [fit](Self::fits) are lost: a panic would leave the lock taken.
+    /// Adds this many permits. Those for which there is [no room](Self::has_room_for) are lost: a panic would leave the
+    /// lock taken.
     pub(crate) fn give(&mut self, tickets: usize) {
         self.free = self.free.saturating_add(tickets);
     }
@@ -160,45 +161,45 @@ impl Tickets {
     pub(crate) unsafe fn wait(&mut self, node: &Node, level: usize) {
         debug_assert!(node.state() != WaitState::Waits);
         node.state.set(WaitState::Waits);
-        self.puts(node, level);
+        self.link(node, level);
     }
 
     /// Moves a waiter to another level (rule 3).
-    pub(crate) fn moves(&mut self, node: &Node, level: usize) {
-        self.takes(node);
-        self.puts(node, level);
+    pub(crate) fn move_to(&mut self, node: &Node, level: usize) {
+        self.unlink(node);
+        self.link(node, level);
     }
 
     /// Removes a waiter (rule 4).
-    pub(crate) fn leaves(&mut self, node: &Node) {
+    pub(crate) fn remove(&mut self, node: &Node) {
         match node.state.replace(WaitState::Apart) {
-            WaitState::Waits => self.takes(node),
-            WaitState::Granted => self.give(node.wants.get()),
+            WaitState::Waits => self.unlink(node),
+            WaitState::Granted => self.give(node.wanted.get()),
             WaitState::Refused | WaitState::Apart => {}
         }
     }
 
     /// Ends a wait that has been granted or refused.
-    pub(crate) fn settles(&mut self, node: &Node) {
+    pub(crate) fn end_wait(&mut self, node: &Node) {
         debug_assert!(node.state() != WaitState::Waits);
         node.state.set(WaitState::Apart);
     }
 
     /// Grants the first waiter its permits if there are enough, or refuses one waiter if the tickets are closed. Must
     /// be called after each change, until it returns none. The node lives until the lock is released.
-    pub(crate) fn grants(&mut self) -> Option<&Node> {
+    pub(crate) fn grant_first(&mut self) -> Option<&Node> {
         let level = self.first_level()?;
         // SAFETY: a node stays in the queue until it is removed.
         let node = unsafe { &*self.heads[level] };
-        if self.free >= node.wants.get() {
-            self.free -= node.wants.get();
+        if self.free >= node.wanted.get() {
+            self.free -= node.wanted.get();
             node.state.set(WaitState::Granted);
         } else if self.is_closed {
             node.state.set(WaitState::Refused);
         } else {
             return None;
         }
-        self.takes(node);
+        self.unlink(node);
         Some(node)
     }
 
@@ -207,10 +208,10 @@ impl Tickets {
         self.is_closed = true;
     }
 
-    fn puts(&mut self, node: &Node, level: usize) {
+    fn link(&mut self, node: &Node, level: usize) {
         node.level.set(level as u8);
         let head = &mut self.heads[level];
-        // SAFETY: as in `grants`.
+        // SAFETY: as in `grant_first`.
         match unsafe { head.as_ref() } {
             None => {
                 node.next.set(node);
@@ -222,13 +223,13 @@ impl Tickets {
                 let last = first.prev.replace(node);
                 node.next.set(first);
                 node.prev.set(last);
-                // SAFETY: as in `grants`.
+                // SAFETY: as in `grant_first`.
                 unsafe { &*last }.next.set(node);
             }
         }
     }
 
-    fn takes(&mut self, node: &Node) {
+    fn unlink(&mut self, node: &Node) {
         let level = node.level();
         let (next, prev) = (node.next.get(), node.prev.get());
         if ptr::eq(next, node) {
@@ -236,7 +237,7 @@ impl Tickets {
             self.some &= !(1 << level);
             return;
         }
-        // SAFETY: as in `grants`.
+        // SAFETY: as in `grant_first`.
         unsafe {
             (*next).prev.set(prev);
             (*prev).next.set(next);
@@ -248,8 +249,8 @@ impl Tickets {
 }
 
 /// Returns the level at which a coroutine, or a thread, waits (rule 6).
-pub(crate) fn level_of(who: Option<&Header>) -> usize {
-    who.map_or(Priority::DEFAULT.index(), |who| who.effective())
+pub(crate) fn level_of(coroutine: Option<&Header>) -> usize {
+    coroutine.map_or(Priority::DEFAULT.index(), |coroutine| coroutine.effective())
 }
 
 #[cfg(all(test, not(loom)))]
@@ -258,10 +259,10 @@ impl Tickets {
         for (level, &head) in self.heads.iter().enumerate() {
             assert_eq!(!head.is_null(), self.some >> level & 1 != 0);
             let mut at = head;
-            // SAFETY: as in `grants`.
+            // SAFETY: as in `grant_first`.
             while let Some(node) = unsafe { at.as_ref() } {
                 assert_eq!((node.level(), node.state()), (level, WaitState::Waits));
-                // SAFETY: as in `grants`.
+                // SAFETY: as in `grant_first`.
                 assert!(ptr::eq(unsafe { &*node.next.get() }.prev.get(), node));
                 at = node.next.get();
                 if ptr::eq(at, head) {

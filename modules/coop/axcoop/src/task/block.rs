@@ -7,13 +7,13 @@
 //!   ([`State::begin`]). Another worker may poll it next; the state and the queue hand it over.
 //! - QUEUE: `next` belongs to the one caller that must queue the coroutine ([`Woken::MustBeQueued`]), then to the
 //!   inbox. From there on `next`, `prev` and `level` belong to the holder of the domain's queue token.
-//! - REGISTRY: `base`, `lent` and writes of `effective` need the lock of the domain's registry. Reads of the priorities
-//!   need no lock: each is a byte.
+//! - REGISTRY: `base`, `donations` and writes of `effective` need the lock of the domain's registry. Reads of the
+//!   priorities need no lock: each is a byte.
 //! - JOIN: the flags in `refs` say which party owns the output and the slot of the joiner's waker. The table below
 //!   lists them.
 //! - REFERENCES: a coroutine exists while it is referred to by the domain (until it has ended), its join handle, a
-//!   waker or a loan ([`Ref`](crate::task::waker::Ref)). The last reference finds the body and the joiner's slot empty.
-//!   It frees memory and does nothing else, so it may be dropped in an interrupt.
+//!   waker or a donation ([`Ref`](crate::task::waker::Ref)). The last reference finds the body and the joiner's
+//!   slot empty. It frees memory and does nothing else, so it may be dropped in an interrupt.
 //! - SPARE: a block without references may be kept for another coroutine ([`FreeList`](crate::task::free_list)). It
 //!   keeps its slot, `state` and `refs`. These two are only changed atomically, because a lookup of a name may read the
 //!   `refs` of a block that another coroutine has by now (NAMES in [`registry`](crate::task::registry)). All else is
@@ -46,8 +46,8 @@ use axcoop_summary::Priority;
 use crate::atomics::{AtomicU32, Ordering};
 use crate::error::Ended;
 use crate::state::State;
+use crate::task::donations::Donations;
 use crate::task::id::SlotIndex;
-use crate::task::lent::Lent;
 use crate::task::panics;
 
 /// The slot has the joiner's waker.
@@ -80,8 +80,8 @@ pub(crate) struct Header {
     pub(crate) prev: Cell<*const Header>,
     /// The slot of the joiner's waker (JOIN).
     joiner: Cell<MaybeUninit<Waker>>,
-    /// The priorities that count: the coroutine's own, and the loans (REGISTRY).
-    lent: Cell<Lent>,
+    /// The priorities that count: the coroutine's own, and the donations (REGISTRY).
+    donations: Cell<Donations>,
     place: SlotIndex,
     base: AtomicU8,
     effective: AtomicU8,
@@ -191,15 +191,15 @@ impl<F: Future> Block<F> {
         // SAFETY: the body is the future, and this is the only reference to it (WORKER). It stays where it is until it
         // is dropped.
         let future = unsafe { Pin::new_unchecked(&mut *(*body).future) };
-        match panics::caught(|| future.poll(context)) {
+        match panics::catch(|| future.poll(context)) {
             Ok(Poll::Pending) => Polled::Pending,
             Ok(Poll::Ready(output)) => {
-                let drops = panics::caught(|| {
+                let drops = panics::catch(|| {
                     // SAFETY: as above, and it is not polled again.
                     unsafe { ManuallyDrop::drop(&mut (*body).future) }
                 });
                 if drops.is_err() {
-                    let _ = panics::caught(|| drop(output));
+                    let _ = panics::catch(|| drop(output));
                     return Polled::Panicked;
                 }
                 // SAFETY: the place is free, and large enough for either.
@@ -220,7 +220,7 @@ impl<F: Future> Block<F> {
     unsafe fn drop_future(header: NonNull<Header>) {
         let body = Self::body(header);
         // A destructor that panics has printed its message; the future is gone.
-        let _ = panics::caught(|| {
+        let _ = panics::catch(|| {
             // SAFETY: as promised.
             unsafe { ManuallyDrop::drop(&mut (*body).future) }
         });
@@ -230,7 +230,7 @@ impl<F: Future> Block<F> {
     /// `header` is that of a `Block<F>` with an output, which belongs to the caller. It is not touched afterwards.
     unsafe fn drop_output(header: NonNull<Header>) {
         let body = Self::body(header);
-        let _ = panics::caught(|| {
+        let _ = panics::catch(|| {
             // SAFETY: as promised.
             unsafe { ManuallyDrop::drop(&mut (*body).output) }
         });
@@ -261,7 +261,7 @@ pub(crate) unsafe fn make(
             next: Cell::new(ptr::null()),
             prev: Cell::new(ptr::null()),
             joiner: Cell::new(MaybeUninit::uninit()),
-            lent: Cell::new(Lent::only(Priority::DEFAULT)),
+            donations: Cell::new(Donations::only(Priority::DEFAULT)),
             place,
             base: AtomicU8::new(0),
             effective: AtomicU8::new(0),
@@ -293,7 +293,7 @@ pub(crate) unsafe fn begin<F: Future>(header: NonNull<Header>, future: F, priori
     unsafe {
         let this = header.as_ref();
         this.vtable.set(vtable::<F>());
-        this.lent.set(Lent::only(priority));
+        this.donations.set(Donations::only(priority));
         this.base.store(priority.index() as u8, Ordering::Relaxed);
         (this.effective).store(priority.index() as u8, Ordering::Relaxed);
         debug_assert!(this.level.get() == APART);
@@ -322,7 +322,7 @@ impl Header {
 
     /// Takes one more reference, for a caller that has or borrows one (REFERENCES).
     #[inline]
-    pub(crate) fn refers(&self) {
+    pub(crate) fn add_ref(&self) {
         let was = self.refs.fetch_add(1, Ordering::Relaxed);
         // Half of the count, before it runs into the flags. A program that forgets wakers by the million ends here.
         assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
@@ -373,11 +373,11 @@ impl Header {
     ///
     /// # Safety
     /// REGISTRY: the caller holds the lock.
-    pub(crate) unsafe fn change(&self, change: impl FnOnce(&mut Lent)) -> bool {
-        let mut lent = self.lent.get();
-        change(&mut lent);
-        self.lent.set(lent);
-        let effective = lent.most_urgent();
+    pub(crate) unsafe fn change(&self, change: impl FnOnce(&mut Donations)) -> bool {
+        let mut donations = self.donations.get();
+        change(&mut donations);
+        self.donations.set(donations);
+        let effective = donations.most_urgent();
         self.effective.swap(effective as u8, Ordering::Relaxed) as usize != effective
     }
 
@@ -389,7 +389,7 @@ impl Header {
         let was = self.base() as u8;
         self.base.store(priority.index() as u8, Ordering::Relaxed);
         // SAFETY: as promised.
-        unsafe { self.change(|lent| lent.move_base(was.into(), priority.index())) }
+        unsafe { self.change(|donations| donations.move_base(was.into(), priority.index())) }
     }
 
     /// Returns what is left of the budget of its poll.
@@ -433,7 +433,7 @@ impl Header {
     /// is none.
     #[must_use]
     #[inline]
-    pub(crate) unsafe fn ended(&self, without: Option<Ended>) -> Option<Waker> {
+    pub(crate) unsafe fn mark_ended(&self, without: Option<Ended>) -> Option<Waker> {
         let how = match without {
             None => 0,
             Some(Ended::Cancelled) => CANCELLED,
@@ -479,7 +479,10 @@ impl Header {
     /// # Safety
     /// Called by the handle alone.
     #[inline]
-    pub(crate) unsafe fn joins(&self, waker: impl FnOnce() -> Waker) -> Option<Result<(), Ended>> {
+    pub(crate) unsafe fn set_joiner(
+        &self,
+        waker: impl FnOnce() -> Waker,
+    ) -> Option<Result<(), Ended>> {
         let mut refs = self.refs.load(Ordering::Acquire);
         if refs & JOINER != 0 && refs & ENDED == 0 {
             refs = self.refs.fetch_and(!JOINER, Ordering::AcqRel);

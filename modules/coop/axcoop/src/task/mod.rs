@@ -1,9 +1,9 @@
 //! A coroutine: its memory, its priority, its names, and the references to it.
 
 pub(crate) mod block;
+pub(crate) mod donations;
 pub(crate) mod free_list;
 pub(crate) mod id;
-pub(crate) mod lent;
 pub(crate) mod named;
 pub(crate) mod panics;
 pub(crate) mod registry;

@@ -9,11 +9,11 @@ use crate::task::registry::Registry;
 use crate::task::waker::{self, Ref};
 
 /// Returns the coroutine of this name.
-fn found(cid: CoroutineId) -> Result<(&'static Domain, Ref), Stale> {
+fn look_up(cid: CoroutineId) -> Result<(&'static Domain, Ref), Stale> {
     let domain = domain::maybe_open(cid.place.domain()).ok_or(Stale(cid))?;
     let found = domain
         .registry
-        .with(domain.platform, |registry| registry.finds(cid));
+        .with(domain.platform, |registry| registry.find(cid));
     let found = found.ok_or(Stale(cid))?;
     // SAFETY: it was counted for it.
     let header = unsafe { Ref::from_raw(found.header) };
@@ -23,9 +23,9 @@ fn found(cid: CoroutineId) -> Result<(&'static Domain, Ref), Stale> {
     }
 }
 
-/// Returns the coroutine of this name, for a [`Loan`](crate::Loan).
+/// Returns the coroutine of this name, for a [`Donation`](crate::Donation).
 pub(crate) fn find(cid: CoroutineId) -> Result<Ref, Stale> {
-    found(cid).map(|(_, header)| header)
+    look_up(cid).map(|(_, header)| header)
 }
 
 /// Returns the calling coroutine, or none outside a coroutine. In an interrupt handler it is that of the worker that
@@ -33,7 +33,7 @@ pub(crate) fn find(cid: CoroutineId) -> Result<Ref, Stale> {
 pub fn current() -> Option<CoroutineId> {
     let header = domain::current_header()?;
     let domain = waker::domain_of(header);
-    let name = |registry: &mut Registry| registry.names(header);
+    let name = |registry: &mut Registry| registry.name_of(header);
     Some(domain.registry.with(domain.platform, name))
 }
 
@@ -47,7 +47,7 @@ pub fn current_priority() -> Option<Priority> {
 /// # Errors
 /// [`Stale`] if it has ended.
 pub fn wake(cid: CoroutineId) -> Result<(), Stale> {
-    found(cid).map(|(_, header)| header.wake())
+    look_up(cid).map(|(_, header)| header.wake())
 }
 
 /// Ends a coroutine where it waits, or at its next await. Its worker drops the future, and its handle returns
@@ -56,7 +56,7 @@ pub fn wake(cid: CoroutineId) -> Result<(), Stale> {
 /// # Errors
 /// [`Stale`] if it has ended.
 pub fn cancel(cid: CoroutineId) -> Result<(), Stale> {
-    found(cid).map(|(_, header)| header.cancel())
+    look_up(cid).map(|(_, header)| header.cancel())
 }
 
 /// Sets the base priority of a coroutine. If it is queued, it becomes the last of its new level.
@@ -64,16 +64,16 @@ pub fn cancel(cid: CoroutineId) -> Result<(), Stale> {
 /// # Errors
 /// [`Stale`] if it has ended.
 pub fn set_priority(cid: CoroutineId, priority: Priority) -> Result<(), Stale> {
-    let (domain, header) = found(cid)?;
+    let (domain, header) = look_up(cid)?;
     // SAFETY: the closure is called with the registry's lock (REGISTRY).
-    domain.changes(&header, |header| unsafe { header.set_base(priority) });
+    domain.change_priority(&header, |header| unsafe { header.set_base(priority) });
     Ok(())
 }
 
-/// Returns the effective priority of a coroutine: its own, or that of a more urgent loan.
+/// Returns the effective priority of a coroutine: its own, or that of a more urgent donation.
 ///
 /// # Errors
 /// [`Stale`] if it has ended.
 pub fn priority(cid: CoroutineId) -> Result<Priority, Stale> {
-    found(cid).map(|(_, header)| Priority::new(header.effective()))
+    look_up(cid).map(|(_, header)| Priority::new(header.effective()))
 }

@@ -7,7 +7,7 @@
 pub(crate) struct Panicked;
 
 #[cfg(feature = "std")]
-pub(crate) fn caught<R>(on: impl FnOnce() -> R) -> Result<R, Panicked> {
+pub(crate) fn catch<R>(on: impl FnOnce() -> R) -> Result<R, Panicked> {
     // A future that has panicked is dropped and never polled again, so its broken state is not seen.
     std::panic::catch_unwind(core::panic::AssertUnwindSafe(on)).map_err(|what| {
         // The destructor of a payload may panic, too: the payload is leaked.
@@ -18,6 +18,6 @@ pub(crate) fn caught<R>(on: impl FnOnce() -> R) -> Result<R, Panicked> {
 
 #[cfg(not(feature = "std"))]
 #[inline]
-pub(crate) fn caught<R>(on: impl FnOnce() -> R) -> Result<R, Panicked> {
+pub(crate) fn catch<R>(on: impl FnOnce() -> R) -> Result<R, Panicked> {
     Ok(on())
 }

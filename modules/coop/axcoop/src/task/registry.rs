@@ -69,7 +69,7 @@ impl Registry {
 
     /// Begins the worker of this number. Returns false if it was not requested, or has begun already.
     #[must_use]
-    pub(crate) fn begins(&mut self, number: usize) -> bool {
+    pub(crate) fn begin_worker(&mut self, number: usize) -> bool {
         let one = 1 << number;
         let may_begin = self.serving & !self.begun & one != 0;
         if may_begin {
@@ -79,7 +79,7 @@ impl Registry {
     }
 
     /// Removes the worker of this number.
-    pub(crate) fn leaves(&mut self, number: usize) {
+    pub(crate) fn remove_worker(&mut self, number: usize) {
         self.serving &= !(1 << number);
         self.begun &= !(1 << number);
     }
@@ -121,7 +121,7 @@ impl Registry {
     }
 
     /// Returns the name of a coroutine that has not ended.
-    pub(crate) fn names(&mut self, header: &Header) -> CoroutineId {
+    pub(crate) fn name_of(&mut self, header: &Header) -> CoroutineId {
         let place = header.place();
         let slot = self.table.slot(place.index()).expect("a block has a slot");
         CoroutineId {
@@ -131,14 +131,14 @@ impl Registry {
     }
 
     /// Looks a name up (NAMES).
-    pub(crate) fn finds(&mut self, cid: CoroutineId) -> Option<Found> {
-        let header = self.looks(cid)?;
+    pub(crate) fn find(&mut self, cid: CoroutineId) -> Option<Found> {
+        let header = self.find_block(cid)?;
         // SAFETY: the block exists while its slot leads to it, which the lock protects.
-        unsafe { self.refers(cid, header) }
+        unsafe { self.take_ref(cid, header) }
     }
 
     /// Finds the block of a name (NAMES, step 1).
-    pub(crate) fn looks(&mut self, cid: CoroutineId) -> Option<NonNull<Header>> {
+    pub(crate) fn find_block(&mut self, cid: CoroutineId) -> Option<NonNull<Header>> {
         let slot = self.table.slot(cid.place.index())?;
         if slot.generation() != cid.generation {
             return None;
@@ -150,7 +150,7 @@ impl Registry {
     ///
     /// # Safety
     /// The block exists: the slot of this name leads to it, and has done so since step 1.
-    pub(crate) unsafe fn refers(
+    pub(crate) unsafe fn take_ref(
         &mut self,
         cid: CoroutineId,
         header: NonNull<Header>,
@@ -165,7 +165,7 @@ impl Registry {
     }
 
     /// Lists a coroutine whose priority has changed. Returns false if it has ended.
-    pub(crate) fn moves(&mut self, header: &Header) -> bool {
+    pub(crate) fn list_moved(&mut self, header: &Header) -> bool {
         if header.has_ended() {
             return false;
         }
@@ -176,7 +176,10 @@ impl Registry {
             match core::mem::replace(&mut self.last_moved, index) {
                 END => self.moved = index,
                 last => {
-                    let last = self.table.slot(last).expect("who is listed has a slot");
+                    let last = self
+                        .table
+                        .slot(last)
+                        .expect("a listed coroutine has a slot");
                     last.link.set(index);
                 }
             }
@@ -196,7 +199,10 @@ impl Registry {
             return false;
         }
         let index = self.moved;
-        let slot = self.table.slot(index).expect("who is listed has a slot");
+        let slot = self
+            .table
+            .slot(index)
+            .expect("a listed coroutine has a slot");
         self.moved = slot.link.replace(UNLISTED);
         if self.moved == END {
             self.last_moved = END;
@@ -215,7 +221,7 @@ impl Registry {
     /// # Safety
     /// There is no reference to it.
     #[must_use]
-    pub(crate) unsafe fn takes_back(
+    pub(crate) unsafe fn return_block(
         &mut self,
         platform: &dyn Platform,
         directory: &Directory,
@@ -231,7 +237,7 @@ impl Registry {
         if may_stay && unsafe { self.free_list.keep(size, header) } {
             return true;
         }
-        self.table.leaves(platform, index);
+        self.table.remove_block(platform, index);
         if !will_trim {
             self.table.trim(platform, directory);
         }
@@ -246,7 +252,7 @@ impl Registry {
     /// Frees the blocks of one size class in the caller's own list of spare blocks.
     pub(crate) fn clear_list(&mut self, platform: &dyn Platform, free_list: &FreeList, size: u8) {
         while let Some(header) = free_list.take(size) {
-            self.drops(platform, header, size);
+            self.free_block(platform, header, size);
         }
     }
 
@@ -255,7 +261,7 @@ impl Registry {
         if self.free_list.count() != 0 {
             for size in 0..SIZES as u8 {
                 while let Some(header) = self.free_list.take(size) {
-                    self.drops(platform, header, size);
+                    self.free_block(platform, header, size);
                 }
             }
         }
@@ -263,10 +269,10 @@ impl Registry {
     }
 
     /// Frees a spare block.
-    fn drops(&mut self, platform: &dyn Platform, header: NonNull<Header>, size: u8) {
+    fn free_block(&mut self, platform: &dyn Platform, header: NonNull<Header>, size: u8) {
         // SAFETY: a spare block is there.
         let place = unsafe { header.as_ref() }.place();
-        self.table.leaves(platform, place.index());
+        self.table.remove_block(platform, place.index());
         // SAFETY: its slot does not lead to it any more, and there is no reference to it.
         let memory = unsafe { block::unmake(header) };
         // SAFETY: it was kept because it is of this size.
@@ -274,9 +280,9 @@ impl Registry {
     }
 
     /// Opens the registry. All names from now on have this generation or a later one.
-    pub(crate) fn opens(&mut self, later: u32) {
+    pub(crate) fn open(&mut self, later: u32) {
         self.is_open = true;
-        self.table.goes_on_from(later);
+        self.table.continue_from(later);
     }
 
     /// Takes the entries off the list whose blocks are gone. Without a worker, no other call does so.
@@ -285,7 +291,7 @@ impl Registry {
             let slot = self
                 .table
                 .slot(self.moved)
-                .expect("who is listed has a slot");
+                .expect("a listed coroutine has a slot");
             if !slot.block.get().is_null() {
                 return;
             }
@@ -295,7 +301,7 @@ impl Registry {
 
     /// Closes the registry of a domain without coroutines and workers: frees everything, and returns the generation
     /// with which names go on.
-    pub(crate) fn closes(&mut self, platform: &dyn Platform, directory: &Directory) -> u32 {
+    pub(crate) fn close(&mut self, platform: &dyn Platform, directory: &Directory) -> u32 {
         self.is_open = false;
         self.poll_hook = None;
         self.trim(platform, directory);

@@ -49,7 +49,7 @@ impl Domain {
         if let Some(alone) = self.local_queue()
             && let Some(spare) = alone.take_spare(block::vtable::<F>().size)
         {
-            let handle = self.begins(&spare, future, priority);
+            let handle = self.begin(&spare, future, priority);
             // SAFETY: the handle refers to it.
             alone.enqueue(unsafe { spare.header.as_ref() }, priority.index());
             return Ok(handle);
@@ -69,7 +69,7 @@ impl Domain {
         F::Output: Send + 'static,
     {
         let spare = self.take_block(block::vtable::<F>())?;
-        let handle = self.begins(&spare, future, priority);
+        let handle = self.begin(&spare, future, priority);
         // SAFETY: the handle refers to it.
         self.enqueue(unsafe { spare.header.as_ref() });
         Ok(handle)
@@ -77,7 +77,7 @@ impl Domain {
 
     /// Begins a coroutine, which the caller must queue.
     #[inline]
-    fn begins<F: Future>(
+    fn begin<F: Future>(
         &self,
         spare: &Spare,
         future: F,

@@ -101,7 +101,7 @@ impl Directory {
     }
 
     /// Replaces the list by one with this many entries.
-    fn grows(&self, platform: &dyn Platform, from: usize, to: usize) -> Result<(), NoSlot> {
+    fn grow(&self, platform: &dyn Platform, from: usize, to: usize) -> Result<(), NoSlot> {
         let chunks: *mut AtomicPtr<Slot> = memory(platform, to + 1)?;
         let old = self.chunks.load(Ordering::Relaxed);
         for number in 0..to {
@@ -120,12 +120,12 @@ impl Directory {
     }
 
     /// Frees all lists, the last of which has this many entries. No coroutine is left.
-    fn clears(&self, platform: &dyn Platform, mut capacity: usize) {
+    fn clear(&self, platform: &dyn Platform, mut capacity: usize) {
         let mut chunks = self.chunks.swap(ptr::null_mut(), Ordering::Relaxed);
         while !chunks.is_null() {
-            // SAFETY: `grows` has made it, and has put the list before it behind the entries.
+            // SAFETY: `grow` has made it, and has put the list before it behind the entries.
             let old = unsafe { &*chunks.add(capacity) }.load(Ordering::Relaxed);
-            // SAFETY: it comes from `grows`.
+            // SAFETY: it comes from `grow`.
             unsafe { platform.dealloc(chunks.cast(), layout::<AtomicPtr<Slot>>(capacity + 1)) };
             (chunks, capacity) = (old.cast(), before(capacity));
         }
@@ -219,7 +219,7 @@ impl Table {
         directory: &Directory,
     ) -> Result<u32, NoSlot> {
         if self.open == NONE {
-            self.opens(platform, directory)?;
+            self.open_chunk(platform, directory)?;
         }
         let number = self.open;
         let chunk = self.chunk(number);
@@ -227,7 +227,7 @@ impl Table {
         chunk.free = chunk.slot(at).link.replace(UNLISTED);
         chunk.used += 1;
         if chunk.free == NONE {
-            self.closes(number);
+            self.unlink_open(number);
         }
         if self.reserve == number {
             self.reserve = NONE;
@@ -247,7 +247,7 @@ impl Table {
 
     /// Removes the block of a slot. An unlisted slot is free then; for a listed one, [`free`](Self::free) must be
     /// called when it is taken off the list.
-    pub(crate) fn leaves(&mut self, platform: &dyn Platform, index: u32) {
+    pub(crate) fn remove_block(&mut self, platform: &dyn Platform, index: u32) {
         let slot = self.slot(index).expect("a block has a slot");
         debug_assert!(!slot.block.get().is_null());
         slot.block.set(ptr::null());
@@ -275,12 +275,12 @@ impl Table {
         chunk.used -= 1;
         let is_empty = chunk.used == 0;
         if first == NONE {
-            self.links(number);
+            self.link_open(number);
         }
         if is_empty {
             match self.reserve {
                 NONE => self.reserve = number,
-                _ => self.drops(platform, number),
+                _ => self.free_chunk(platform, number),
             }
         }
     }
@@ -289,7 +289,7 @@ impl Table {
     pub(crate) fn trim(&mut self, platform: &dyn Platform, directory: &Directory) {
         if self.reserve != NONE {
             let number = core::mem::replace(&mut self.reserve, NONE);
-            self.drops(platform, number);
+            self.free_chunk(platform, number);
         }
         if self.used == 0 && (0..self.made).all(|number| self.chunk(number).slots.is_null()) {
             self.clear(platform, directory);
@@ -297,10 +297,10 @@ impl Table {
     }
 
     /// Opens one more chunk.
-    fn opens(&mut self, platform: &dyn Platform, directory: &Directory) -> Result<(), NoSlot> {
+    fn open_chunk(&mut self, platform: &dyn Platform, directory: &Directory) -> Result<(), NoSlot> {
         if self.absent == NONE {
             if self.made == self.capacity {
-                self.grows(platform, directory)?;
+                self.grow(platform, directory)?;
             }
             // SAFETY: there is room for it.
             unsafe {
@@ -335,18 +335,18 @@ impl Table {
         chunk.free = 0;
         let next = chunk.next;
         self.absent = next;
-        self.links(number);
+        self.link_open(number);
         Ok(())
     }
 
     /// Doubles the room for chunks.
-    fn grows(&mut self, platform: &dyn Platform, directory: &Directory) -> Result<(), NoSlot> {
+    fn grow(&mut self, platform: &dyn Platform, directory: &Directory) -> Result<(), NoSlot> {
         let capacity = after(self.capacity as usize);
         if capacity == self.capacity as usize {
             return Err(NoSlot::TooMany);
         }
         let chunks: *mut Chunk = memory(platform, capacity)?;
-        if let Err(why) = directory.grows(platform, self.capacity as usize, capacity) {
+        if let Err(why) = directory.grow(platform, self.capacity as usize, capacity) {
             // SAFETY: it was allocated just now.
             unsafe { platform.dealloc(chunks.cast(), layout::<Chunk>(capacity)) };
             return Err(why);
@@ -364,19 +364,19 @@ impl Table {
     }
 
     /// Frees an empty chunk. Its generations go on (rule 3).
-    fn drops(&mut self, platform: &dyn Platform, number: u32) {
-        self.closes(number);
+    fn free_chunk(&mut self, platform: &dyn Platform, number: u32) {
+        self.unlink_open(number);
         let absent = self.absent;
         let chunk = self.chunk(number);
         let slots = core::mem::replace(&mut chunk.slots, ptr::null_mut());
         chunk.next = absent;
         self.absent = number;
-        // SAFETY: it comes from `opens`, and is empty.
+        // SAFETY: it comes from `open_chunk`, and is empty.
         unsafe { platform.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
     }
 
     /// Links an open chunk.
-    fn links(&mut self, number: u32) {
+    fn link_open(&mut self, number: u32) {
         let next = core::mem::replace(&mut self.open, number);
         let chunk = self.chunk(number);
         (chunk.next, chunk.prev) = (next, NONE);
@@ -386,7 +386,7 @@ impl Table {
     }
 
     /// Unlinks a chunk that is no longer open.
-    fn closes(&mut self, number: u32) {
+    fn unlink_open(&mut self, number: u32) {
         let chunk = self.chunk(number);
         let (next, prev) = (chunk.next, chunk.prev);
         match prev {
@@ -405,7 +405,7 @@ impl Table {
     }
 
     /// Sets the generation of all chunks to come (rule 3).
-    pub(crate) fn goes_on_from(&mut self, later: u32) {
+    pub(crate) fn continue_from(&mut self, later: u32) {
         self.later = self.later.max(later);
     }
 
@@ -417,18 +417,18 @@ impl Table {
 
     /// Frees all memory. Generations go on (rule 3).
     pub(crate) fn clear(&mut self, platform: &dyn Platform, directory: &Directory) {
-        assert_eq!(self.used, 0, "somebody is in it");
+        assert_eq!(self.used, 0, "a slot is still taken");
         let later = self.later();
-        directory.clears(platform, self.capacity as usize);
+        directory.clear(platform, self.capacity as usize);
         for number in 0..self.made {
             let slots = self.chunk(number).slots;
             if !slots.is_null() {
-                // SAFETY: it comes from `opens`, and is empty.
+                // SAFETY: it comes from `open_chunk`, and is empty.
                 unsafe { platform.dealloc(slots.cast(), layout::<Slot>(SLOTS)) };
             }
         }
         if self.capacity != 0 {
-            // SAFETY: it comes from `grows`.
+            // SAFETY: it comes from `grow`.
             unsafe {
                 platform.dealloc(self.chunks.cast(), layout::<Chunk>(self.capacity as usize));
             }

@@ -21,7 +21,7 @@ impl Ref {
     /// Returns a new reference to a coroutine that the caller has or borrows a reference to.
     #[inline]
     pub(crate) fn of(header: &Header) -> Self {
-        header.refers();
+        header.add_ref();
         Self(header.into())
     }
 
@@ -89,7 +89,7 @@ impl Drop for Ref {
     fn drop(&mut self) {
         if self.drop_ref() {
             // SAFETY: that was the last reference (REFERENCES).
-            unsafe { gives_back(self.0) };
+            unsafe { return_block(self.0) };
         }
     }
 }
@@ -99,9 +99,9 @@ impl Drop for Ref {
 /// # Safety
 /// There is no reference to it.
 #[inline(never)]
-unsafe fn gives_back(header: NonNull<Header>) {
+unsafe fn return_block(header: NonNull<Header>) {
     // SAFETY: there is no reference to it, as promised. It exists until the domain takes it back.
-    unsafe { domain_of(header.as_ref()).gives_back(header) };
+    unsafe { domain_of(header.as_ref()).return_block(header) };
 }
 
 /// Returns the domain of a coroutine.
@@ -182,13 +182,13 @@ pub(crate) fn wake_self(waker: &Waker) {
         return waker.wake_by_ref();
     };
     if !header.state().wake_running() {
-        wakes_other(header);
+        wake_other(header);
     }
 }
 
 /// Wakes a coroutine that does not run, or has been woken already.
 #[cold]
 #[inline(never)]
-fn wakes_other(header: &Header) {
+fn wake_other(header: &Header) {
     wake(header);
 }

@@ -7,12 +7,12 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use core::task::Poll;
 use std::sync::Mutex;
 
-use super::fixture::{leaked, output, ran, spawn, yields};
+use super::fixture::{leaked, output, ran, spawn, yield_often};
 use super::machine::{run, with_domain};
 use crate::task::table::USED_UP;
 use crate::task::waker::Ref;
 use crate::{
-    CoroutineId, Domain, DomainError, Ended, Priority, Stale, cancel, current, lend, priority,
+    CoroutineId, Domain, DomainError, Ended, Priority, Stale, cancel, current, donate, priority,
     set_priority, wake, yield_now,
 };
 
@@ -23,7 +23,7 @@ fn assert_stale(cid: CoroutineId) {
     assert_eq!(cancel(cid), stale);
     assert_eq!(set_priority(cid, Priority::FIRST), stale);
     assert_eq!(priority(cid).map(drop), stale);
-    assert_eq!(lend(cid, Priority::FIRST).map(drop), stale);
+    assert_eq!(donate(cid, Priority::FIRST).map(drop), stale);
 }
 
 #[test]
@@ -99,29 +99,29 @@ fn names_lookup_does_not_mean_a_block_used_again() {
             };
             let first = spawn(domain, 1, one(false));
             let name = first.cid();
-            let looks = || {
+            let find_block = || {
                 domain
                     .registry
-                    .with(machine, |registry| registry.looks(name))
+                    .with(machine, |registry| registry.find_block(name))
             };
-            let block = looks().expect("step 1: it has the generation");
+            let block = find_block().expect("step 1: it has the generation");
             let block = AtomicPtr::new(block.as_ptr());
-            let refers = || {
+            let take_ref = || {
                 let block = NonNull::new(block.load(Relaxed)).unwrap();
                 domain.registry.with(machine, |registry| {
                     // SAFETY: no block is given back here.
-                    let found = unsafe { registry.refers(name, block) }?;
+                    let found = unsafe { registry.take_ref(name, block) }?;
                     // SAFETY: it was counted for it.
                     Some((unsafe { Ref::from_raw(found.header) }, found.is_meant))
                 })
             };
-            assert!(refers().is_some_and(|(_, is_meant)| is_meant));
+            assert!(take_ref().is_some_and(|(_, is_meant)| is_meant));
             first.await.unwrap();
-            assert!(refers().is_none(), "step 2: it is spare");
+            assert!(take_ref().is_none(), "step 2: it is spare");
             let second = spawn(domain, 1, one(true));
             assert_eq!(second.cid().place, name.place);
-            assert!(refers().is_some_and(|(_, is_meant)| !is_meant), "step 3");
-            assert!(looks().is_none(), "step 1: it has another generation");
+            assert!(take_ref().is_some_and(|(_, is_meant)| !is_meant), "step 3");
+            assert!(find_block().is_none(), "step 1: it has another generation");
             second.cancel();
             assert_eq!(second.await, Err(Ended::Cancelled));
         });
@@ -223,7 +223,7 @@ fn idle_domain_keeps_no_blocks_after_any_number_of_coroutines() {
                         yield_now().await;
                         assert_eq!(held, [1; 300]);
                     }),
-                    _ => spawn(domain, 3, yields(2)),
+                    _ => spawn(domain, 3, yield_often(2)),
                 });
             }
             run(domain);

@@ -32,7 +32,7 @@ impl Trace {
     }
 
     /// Notes a letter at each of `times` polls.
-    pub async fn yields(self, letter: char, times: usize) {
+    pub async fn note_and_yield(self, letter: char, times: usize) {
         for _ in 0..times {
             self.note(letter);
             yield_now().await;
@@ -40,7 +40,7 @@ impl Trace {
     }
 }
 
-pub async fn yields(times: usize) {
+pub async fn yield_often(times: usize) {
     for _ in 0..times {
         yield_now().await;
     }

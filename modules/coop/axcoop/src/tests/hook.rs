@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::fixture::{leaked, output, ran, spawn, yields};
+use super::fixture::{leaked, output, ran, spawn, yield_often};
 use super::machine::{run, with_domain};
 use crate::{Domain, DomainId, PollHook, Priority, current, yield_now};
 
@@ -62,7 +62,7 @@ fn busy_worker_calls_the_hook_only_when_it_is_late() {
             }
             let calls = hook_until(domain, Some(until));
             let handle = spawn(domain, 4, async {
-                yields(800).await;
+                yield_often(800).await;
                 calls.load(Relaxed)
             });
             domain.set_workers(1).unwrap();

@@ -3,9 +3,9 @@
 
 mod blocks;
 mod domain;
+mod donations;
 mod fixture;
 mod hook;
-mod lent;
 mod machine;
 mod model;
 mod polls;

@@ -1,5 +1,5 @@
 //! Compares the executor with a model made of the standard library's queues. Random coroutines wake each other, change
-//! priorities, lend, cancel, yield, wait and end. The whole order in which they are polled must agree.
+//! priorities, donate, cancel, yield, wait and end. The whole order in which they are polled must agree.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -10,14 +10,14 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::machine::{run, with_domain};
-use crate::{CoroutineId, Loan, Priority, cancel, lend, set_priority, wake};
+use crate::{CoroutineId, Donation, Priority, cancel, donate, set_priority, wake};
 
 #[derive(Clone, Debug)]
 enum Op {
     Wake(usize),
     SetPriority(usize, usize),
-    Lend(usize, usize),
-    /// Ends the oldest loan.
+    Donate(usize, usize),
+    /// Ends the oldest donation.
     Return,
     Cancel(usize),
 }
@@ -45,7 +45,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => n.clone().prop_map(Op::Wake),
         2 => (n.clone(), 0_usize..8).prop_map(|(n, to)| Op::SetPriority(n, to)),
-        2 => (n.clone(), 0_usize..8).prop_map(|(n, to)| Op::Lend(n, to)),
+        2 => (n.clone(), 0_usize..8).prop_map(|(n, to)| Op::Donate(n, to)),
         1 => Just(Op::Return),
         1 => n.prop_map(Op::Cancel),
     ]
@@ -69,7 +69,7 @@ enum Seen {
 #[derive(Default)]
 struct Model {
     base: usize,
-    lent: Vec<usize>,
+    donated: Vec<usize>,
     steps: VecDeque<Step>,
     is_woken: bool,
     runs: bool,
@@ -84,14 +84,14 @@ struct Executor {
     levels: [VecDeque<usize>; 8],
     inbox: VecDeque<usize>,
     moved: VecDeque<usize>,
-    loans: VecDeque<(usize, usize)>,
+    donations: VecDeque<(usize, usize)>,
     seen: Vec<Seen>,
 }
 
 impl Executor {
     fn effective(&self, of: usize) -> usize {
         let of = &self.all[of];
-        of.lent.iter().copied().min().unwrap_or(7).min(of.base)
+        of.donated.iter().copied().min().unwrap_or(7).min(of.base)
     }
 
     fn wake(&mut self, n: usize) {
@@ -133,15 +133,15 @@ impl Executor {
             Op::SetPriority(n, to) if !self.all[n].has_ended => {
                 self.change(n, |of| of.base = to);
             }
-            Op::Lend(n, level) if !self.all[n].has_ended => {
-                self.loans.push_back((n, level));
-                self.change(n, |of| of.lent.push(level));
+            Op::Donate(n, level) if !self.all[n].has_ended => {
+                self.donations.push_back((n, level));
+                self.change(n, |of| of.donated.push(level));
             }
             Op::Return => {
-                if let Some((n, level)) = self.loans.pop_front() {
+                if let Some((n, level)) = self.donations.pop_front() {
                     self.change(n, |of| {
-                        let at = of.lent.iter().position(|&of| of == level).unwrap();
-                        of.lent.remove(at);
+                        let at = of.donated.iter().position(|&of| of == level).unwrap();
+                        of.donated.remove(at);
                     });
                 }
             }
@@ -215,7 +215,7 @@ impl Executor {
 #[derive(Default)]
 struct Shared {
     cids: Vec<CoroutineId>,
-    loans: VecDeque<Loan>,
+    donations: VecDeque<Donation>,
     seen: Vec<Seen>,
 }
 
@@ -225,14 +225,14 @@ fn apply(shared: &Mutex<Shared>, op: &Op) {
     match *op {
         Op::Wake(n) => drop(wake(cid(n))),
         Op::SetPriority(n, to) => drop(set_priority(cid(n), Priority::new(to))),
-        Op::Lend(n, level) => {
-            if let Ok(loan) = lend(cid(n), Priority::new(level)) {
-                shared.lock().unwrap().loans.push_back(loan);
+        Op::Donate(n, level) => {
+            if let Ok(donation) = donate(cid(n), Priority::new(level)) {
+                shared.lock().unwrap().donations.push_back(donation);
             }
         }
         Op::Return => {
-            let loan = shared.lock().unwrap().loans.pop_front();
-            drop(loan);
+            let donation = shared.lock().unwrap().donations.pop_front();
+            drop(donation);
         }
         Op::Cancel(n) => drop(cancel(cid(n))),
     }
@@ -304,8 +304,8 @@ fn compare(scripts: &[Script]) {
         }
         assert_eq!(shared.lock().unwrap().seen, model.seen);
         assert!(model.all.iter().all(|of| of.has_ended));
-        let loans = core::mem::take(&mut shared.lock().unwrap().loans);
-        drop(loans);
+        let donations = core::mem::take(&mut shared.lock().unwrap().donations);
+        drop(donations);
     });
 }
 

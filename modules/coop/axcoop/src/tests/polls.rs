@@ -6,7 +6,7 @@ use core::task::Poll;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 
-use super::fixture::{Trace, forget_workers, output, pending_once, ran, spawn, yields};
+use super::fixture::{Trace, forget_workers, output, pending_once, ran, spawn, yield_often};
 use super::machine::{run, with_domain};
 use crate::{
     Domain, DomainId, Ended, JoinHandle, Priority, current, current_priority, priority, wake,
@@ -18,7 +18,7 @@ fn rule_1_most_urgent_level_first_round_robin_within_it() {
     with_domain(|domain, _| {
         let trace = Trace::new();
         for (letter, priority) in [('d', 7), ('a', 2), ('b', 2), ('c', 3)] {
-            drop(spawn(domain, priority, trace.yields(letter, 3)));
+            drop(spawn(domain, priority, trace.note_and_yield(letter, 3)));
         }
         run(domain);
         assert_eq!(trace.take(), "abababcccddd");
@@ -43,7 +43,7 @@ fn worker_yields_every_256_polls_and_every_16_beside_a_more_urgent_domain() {
             let other = DomainId::new(1);
             let yields_in = |polls: usize| {
                 machine.yields.store(0, Relaxed);
-                drop(spawn(domain, 4, yields(polls - 1)));
+                drop(spawn(domain, 4, yield_often(polls - 1)));
                 serve(domain);
                 machine.yields.load(Relaxed)
             };
@@ -97,7 +97,7 @@ fn polls_after_a_yield_without_effect_count_towards_256() {
             domain.summary.mark(other, urgent);
             drop(spawn(domain, 4, async move {
                 domain.summary.clear(other, urgent);
-                yields(polls - 1).await;
+                yield_often(polls - 1).await;
             }));
             run(domain);
             assert_eq!(machine.yields.load(Relaxed), expected, "{polls} polls");
@@ -134,7 +134,7 @@ fn rule_6_stale_mark_is_cleared() {
     with_domain(|domain, _| {
         domain.summary.mark(domain.id(), Priority::FIRST);
         let marked = ran(domain, 5, async move {
-            yields(300).await;
+            yield_often(300).await;
             domain.summary.of(domain.id())
         });
         assert_eq!(marked, Ok(Some(Priority::new(5))));
@@ -218,9 +218,9 @@ fn panic_ends_its_coroutine_alone() {
     });
 }
 
-/// Rules 1 to 3 of [`loan`](crate::sync::loan).
+/// Rules 1 to 3 of [`donation`](crate::sync::donation).
 #[test]
-fn awaiter_lends_its_priority_along_a_chain() {
+fn awaiter_donates_its_priority_along_a_chain() {
     with_domain(|domain, _| {
         let trace = Trace::new();
         let last = spawn(domain, 6, async move {
@@ -240,7 +240,7 @@ fn awaiter_lends_its_priority_along_a_chain() {
         });
         let first = ran(domain, 0, async move {
             trace.note('a');
-            drop(spawn(domain, 3, trace.yields('x', 2)));
+            drop(spawn(domain, 3, trace.note_and_yield('x', 2)));
             let inherited = middle.await;
             trace.note('A');
             inherited
@@ -250,9 +250,9 @@ fn awaiter_lends_its_priority_along_a_chain() {
     });
 }
 
-/// Rule 2 of `loan`: the combinator polls the handle with a waker of its own.
+/// Rule 2 of `donation`: the combinator polls the handle with a waker of its own.
 #[test]
-fn handle_in_a_combinator_lends_the_priority_of_its_coroutine() {
+fn handle_in_a_combinator_donates_the_priority_of_its_coroutine() {
     with_domain(|domain, _| {
         let looks = spawn(domain, 6, async {
             pending_once().await;
@@ -283,7 +283,7 @@ fn coroutine_that_ends_during_a_change_of_priority_leaves_nothing_behind() {
         run(domain);
         domain.sleepers.store(1, Relaxed);
         let before = machine.unparks.load(Relaxed);
-        domain.moves(&header);
+        domain.request_move(&header);
         assert_eq!(machine.unparks.load(Relaxed), before + 1);
         domain.sleepers.store(0, Relaxed);
         assert_eq!(output(handle), Ok(()));

@@ -27,8 +27,8 @@ fn take(of: &mut (Table, Directory), machine: &Machine, n: usize) -> (u32, u32) 
 }
 
 /// Removes the block of a slot.
-fn ends(of: &mut (Table, Directory), machine: &Machine, index: u32) {
-    of.0.leaves(machine, index);
+fn remove(of: &mut (Table, Directory), machine: &Machine, index: u32) {
+    of.0.remove_block(machine, index);
 }
 
 fn new() -> ((Table, Directory), Machine) {
@@ -45,11 +45,11 @@ fn rule_2_slot_with_used_up_generations_is_not_used_again() {
     let (mut table, machine) = new();
     let (index, _) = take(&mut table, &machine, 0);
     table.0.slot(index).unwrap().set_generation(USED_UP);
-    ends(&mut table, &machine, index);
+    remove(&mut table, &machine, index);
     let others: BTreeSet<_> = (0..600).map(|n| take(&mut table, &machine, n).0).collect();
     assert!(!others.contains(&index));
     for index in others {
-        ends(&mut table, &machine, index);
+        remove(&mut table, &machine, index);
     }
     clear(table, &machine);
 }
@@ -64,7 +64,7 @@ fn rule_3_all_empty_chunks_but_one_are_freed() {
     let at_most = 100_000 * 16 + 256 * 16 + lists;
     assert!(machine.memory.load(Relaxed) <= at_most, "16 bytes each");
     for &(index, _) in &all {
-        ends(&mut table, &machine, index);
+        remove(&mut table, &machine, index);
     }
     let left = machine.memory.load(Relaxed);
     assert!(left <= 256 * 16 + lists, "{left} bytes are left");
@@ -77,7 +77,7 @@ fn rule_3_all_empty_chunks_but_one_are_freed() {
         assert!(old.get(&index).is_none_or(|&of| of < generation));
     }
     for (index, _) in new {
-        ends(&mut table, &machine, index);
+        remove(&mut table, &machine, index);
     }
     clear(table, &machine);
 }
@@ -94,9 +94,9 @@ fn no_memory_is_an_error_and_changes_nothing() {
     assert_eq!(table.0.used(), 256);
     machine.limit.store(0, Relaxed);
     let (index, _) = take(&mut table, &machine, 256);
-    ends(&mut table, &machine, index);
+    remove(&mut table, &machine, index);
     all.iter()
-        .for_each(|&(index, _)| ends(&mut table, &machine, index));
+        .for_each(|&(index, _)| remove(&mut table, &machine, index));
     clear(table, &machine);
 }
 
@@ -116,13 +116,13 @@ proptest! {
                 let (index, generation, n) = there.swap_remove(at % there.len());
                 let slot = table.0.slot(index).unwrap();
                 prop_assert_eq!((slot.generation(), slot.block.get()), (generation, block(n)));
-                ends(&mut table, &machine, index);
+                remove(&mut table, &machine, index);
                 let is_stale = table.0.slot(index).is_none_or(|slot| slot.block.get().is_null());
                 prop_assert!(is_stale);
             }
             prop_assert_eq!(table.0.used(), there.len());
         }
-        there.iter().for_each(|&(index, ..)| ends(&mut table, &machine, index));
+        there.iter().for_each(|&(index, ..)| remove(&mut table, &machine, index));
         clear(table, &machine);
     }
 }

@@ -46,26 +46,26 @@ fn rules_1_to_5_permits_are_granted_as_by_a_sorted_list() {
                     }
                 },
                 (0..2, WaitState::Waits) => {
-                    tickets.moves(node, level);
+                    tickets.move_to(node, level);
                     waits.retain(|&(.., who)| who != n);
                     waits.push((level, arrivals, n));
                 }
                 (2, WaitState::Waits) => {
-                    tickets.leaves(node);
+                    tickets.remove(node);
                     waits.retain(|&(.., who)| who != n);
                 }
                 (0, WaitState::Granted) => {
-                    tickets.leaves(node);
+                    tickets.remove(node);
                     granted.retain(|&who| who != n);
                     held -= wants(n);
                 }
                 (_, WaitState::Granted) => {
-                    tickets.settles(node);
+                    tickets.end_wait(node);
                     granted.retain(|&who| who != n);
                     held -= wants(n);
                     taken += wants(n);
                 }
-                (_, WaitState::Refused) => tickets.settles(node),
+                (_, WaitState::Refused) => tickets.end_wait(node),
                 _ => {
                     tickets.give(1);
                     given += 1;
@@ -75,7 +75,7 @@ fn rules_1_to_5_permits_are_granted_as_by_a_sorted_list() {
                 tickets.close();
             }
             waits.sort();
-            while let Some(node) = tickets.grants() {
+            while let Some(node) = tickets.grant_first() {
                 let (level, _, n) = waits.remove(0);
                 assert!(ptr::eq(node, &nodes[n]), "rule 2");
                 assert_eq!(node.level(), level);

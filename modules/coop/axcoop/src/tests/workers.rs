@@ -58,7 +58,7 @@ fn worker_that_has_parked_looks_at_the_clock_before_it_polls() {
             panic!("the worker does not park for the timer");
         };
         machine.clock.store(until, Relaxed);
-        let comes = thread::spawn(move || drop(spawn(domain, 4, trace.yields('c', 1))));
+        let comes = thread::spawn(move || drop(spawn(domain, 4, trace.note_and_yield('c', 1))));
         comes.join().unwrap();
         worker.park();
         assert_eq!(trace.take(), "sc");
@@ -185,8 +185,8 @@ fn worker_that_clears_marks_polls_what_it_finds_before_it_parks() {
 fn worker_unparks_another_only_if_it_leaves_something_ready() {
     for (coroutines, unparks) in [(1, 0), (2, 1)] {
         with_domain(|domain, machine| {
-            let looks = || spawn(domain, 4, async { machine.unparks.load(Relaxed) });
-            let handles: Vec<_> = (0..coroutines).map(|_| looks()).collect();
+            let look = || spawn(domain, 4, async { machine.unparks.load(Relaxed) });
+            let handles: Vec<_> = (0..coroutines).map(|_| look()).collect();
             domain.set_workers(2).unwrap();
             // Worker 1 is parked.
             domain.sleepers.store(0b10, Relaxed);
@@ -227,7 +227,7 @@ fn first_parked_worker_is_unparked() {
         ] {
             domain.sleepers.store(sleepers, Relaxed);
             machine.unparked.store(0, Relaxed);
-            domain.unparks(looked);
+            domain.unpark_one_of(looked);
             assert_eq!(machine.unparked.load(Relaxed), unparked);
             assert_eq!(domain.sleepers.load(Relaxed), sleepers & !unparked);
         }

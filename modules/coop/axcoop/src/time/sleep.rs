@@ -83,21 +83,21 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        ready!(self.comes(context.waker()));
+        ready!(self.poll_without_budget(context.waker()));
         budget::spend(context.waker())
     }
 }
 
 impl Sleep {
     /// Does what [`poll`](Future::poll) does, without regard to the budget.
-    pub(crate) fn comes(self: Pin<&mut Self>, waker: &Waker) -> Poll<()> {
+    pub(crate) fn poll_without_budget(self: Pin<&mut Self>, waker: &Waker) -> Poll<()> {
         // The wheel has pointers to the node: from here on there are shared references only.
         let this = self.into_ref().get_ref();
         let domain = this.domain.get().unwrap_or_else(domain);
         this.domain.set(Some(domain));
         // SAFETY: `domain` does not change once it is set. The future is pinned, and `drop` takes the node out.
         let (poll, IsFirst(is_first)) =
-            unsafe { (domain.timers).waits_until(domain.platform, &this.node, this.nanos, waker) };
+            unsafe { (domain.timers).poll_until(domain.platform, &this.node, this.nanos, waker) };
         if is_first {
             domain.unpark_one();
         }
@@ -108,7 +108,7 @@ impl Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(domain) = self.domain.get() {
-            domain.timers.forgets(domain.platform, &self.node);
+            domain.timers.remove(domain.platform, &self.node);
         }
     }
 }

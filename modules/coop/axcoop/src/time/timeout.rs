@@ -81,7 +81,7 @@ impl<F: Future> Future for Timeout<F> {
                 return Poll::Ready(Ok(output));
             }
             // Without regard to the budget: a future that spends each budget would never be late.
-            ready!(this.sleep.comes(context.waker()));
+            ready!(this.sleep.poll_without_budget(context.waker()));
             *this.is_over = had_budget;
             // And yet it yields once: a coroutine that awaits one late timeout after another would not.
             if !core::mem::replace(this.is_late, true) {

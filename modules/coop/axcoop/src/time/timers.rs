@@ -77,8 +77,8 @@ impl Timers {
     ///
     /// # Safety
     /// The node belongs to no other timers, and is neither moved nor dropped until this has returned ready or
-    /// [`forgets`](Self::forgets) has returned.
-    pub(crate) unsafe fn waits_until(
+    /// [`remove`](Self::remove) has returned.
+    pub(crate) unsafe fn poll_until(
         &self,
         platform: &dyn Platform,
         node: &Node,
@@ -96,7 +96,7 @@ impl Timers {
         }
         let now = platform.now();
         if nanos <= now {
-            self.forgets(platform, node);
+            self.remove(platform, node);
             return (Poll::Ready(()), IsFirst(false));
         }
         let at = nanos.div_ceil(GRANULE_NANOS);
@@ -106,7 +106,7 @@ impl Timers {
             if node.is_due() {
                 return (Poll::Ready(()), false);
             }
-            waker = node.wakes(waker.take());
+            waker = node.replace_waker(waker.take());
             if node.is_in() {
                 return (Poll::Pending, false);
             }
@@ -114,27 +114,27 @@ impl Timers {
             // SAFETY: as promised.
             if !unsafe { wheel.insert(node, at, now >> GRANULE) } {
                 // The hand has passed it: another CPU's clock is ahead of the one read above.
-                waker = node.wakes(None);
+                waker = node.replace_waker(None);
                 return (Poll::Ready(()), false);
             }
-            self.notes_next(wheel);
+            self.update_next(wheel);
             (Poll::Pending, was.is_none_or(|was| at < was))
         });
         (poll, IsFirst(is_first))
     }
 
     /// Removes a node that may be in the wheel.
-    pub(crate) fn forgets(&self, platform: &dyn Platform, node: &Node) {
+    pub(crate) fn remove(&self, platform: &dyn Platform, node: &Node) {
         self.with(platform, |wheel| {
             if node.is_in() {
                 wheel.remove(node);
-                self.notes_next(wheel);
+                self.update_next(wheel);
             }
         });
     }
 
     /// Returns the number of timers.
-    pub(crate) fn set(&self, platform: &dyn Platform) -> usize {
+    pub(crate) fn count(&self, platform: &dyn Platform) -> usize {
         self.with(platform, |wheel| wheel.waiting())
     }
 
@@ -146,16 +146,16 @@ impl Timers {
     }
 
     /// Handles a tick of the system's clock (rule 5).
-    pub(crate) fn ticks(&self, platform: &dyn Platform) {
-        self.wakes_due(platform, AT_A_TICK);
+    pub(crate) fn handle_tick(&self, platform: &dyn Platform) {
+        self.wake_due(platform, AT_A_TICK);
     }
 
     /// Wakes all whose time has come (rule 2).
     pub(crate) fn check_clock(&self, platform: &dyn Platform) {
-        self.wakes_due(platform, usize::MAX);
+        self.wake_due(platform, usize::MAX);
     }
 
-    fn wakes_due(&self, platform: &dyn Platform, most: usize) {
+    fn wake_due(&self, platform: &dyn Platform, most: usize) {
         let next = self.next.load(Ordering::Relaxed);
         if next == NEVER {
             return;
@@ -167,18 +167,18 @@ impl Timers {
         for _ in 0..most {
             let step = self.with(platform, |wheel| {
                 let step = wheel.step(now);
-                self.notes_next(wheel);
+                self.update_next(wheel);
                 step
             });
             match step {
-                Step::Due(waker) => waker.expect("who waits has said how").wake(),
+                Step::Due(waker) => waker.expect("a timer in the wheel has a waker").wake(),
                 Step::Moved => {}
                 Step::Nothing => return,
             }
         }
     }
 
-    fn notes_next(&self, wheel: &Wheel) {
+    fn update_next(&self, wheel: &Wheel) {
         self.next
             .store(wheel.next().unwrap_or(NEVER), Ordering::Relaxed);
     }

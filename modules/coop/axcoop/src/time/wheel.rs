@@ -95,7 +95,7 @@ impl Node {
     }
 
     /// Sets the waker, and returns the one before.
-    pub(crate) fn wakes(&self, waker: Option<Waker>) -> Option<Waker> {
+    pub(crate) fn replace_waker(&self, waker: Option<Waker>) -> Option<Waker> {
         self.waker.replace(waker)
     }
 
@@ -141,14 +141,14 @@ impl Wheel {
             return false;
         }
         node.at.set(at);
-        self.puts(node);
+        self.link(node);
         self.waiting += 1;
         true
     }
 
     /// Removes a node that is in the wheel.
     pub(crate) fn remove(&mut self, node: &Node) {
-        self.takes(node);
+        self.unlink(node);
         node.slot.set(OUT);
         self.waiting -= 1;
     }
@@ -178,13 +178,13 @@ impl Wheel {
         let (level, slot) = split(self.open);
         // SAFETY: the open slot is not empty (rule 5), and a node stays until it is removed.
         let node = unsafe { &*self.heads[level][slot] };
-        self.takes(node);
+        self.unlink(node);
         if node.at.get() <= self.hand {
             node.slot.set(DUE);
             self.waiting -= 1;
             return Step::Due(node.waker.take());
         }
-        self.puts(node);
+        self.link(node);
         Step::Moved
     }
 
@@ -218,7 +218,7 @@ impl Wheel {
     }
 
     /// Puts a node where it belongs, as the last.
-    fn puts(&mut self, node: &Node) {
+    fn link(&mut self, node: &Node) {
         let (level, slot) = self.place(node.at.get());
         debug_assert!(join(level, slot) != self.open, "{level} {slot}");
         node.slot.set(join(level, slot));
@@ -243,7 +243,7 @@ impl Wheel {
     }
 
     /// Takes a node out of its slot.
-    fn takes(&mut self, node: &Node) {
+    fn unlink(&mut self, node: &Node) {
         let at = node.slot.get();
         debug_assert!(node.is_in());
         let (level, slot) = split(at);

@@ -10,12 +10,12 @@ use shuttle::thread;
 
 use crate::domain::Domain;
 use crate::error::Ended;
-use crate::run::platform::PollHook;
-use crate::sync::loan::lend;
-use crate::sync::join::JoinHandle;
 use crate::machine::{Event, Machine, OwnDomain};
-use crate::task::named;
+use crate::run::platform::PollHook;
 use crate::run::yielding::yield_now;
+use crate::sync::donation::donate;
+use crate::sync::join::JoinHandle;
+use crate::task::named;
 
 /// Runs a scenario with a domain of its own, which has to be empty afterwards.
 fn with_domain(workers: usize, scenario: impl FnOnce(&'static Domain)) {
@@ -144,7 +144,11 @@ pub fn drop_and_end() {
         let output = Output(dropped.clone());
         drop(domain.spawn(async move { output }, Priority::DEFAULT));
         let output = Output(dropped.clone());
-        drop(domain.spawn(async move { output }, Priority::DEFAULT).join());
+        drop(
+            domain
+                .spawn(async move { output }, Priority::DEFAULT)
+                .join(),
+        );
     });
     assert_eq!(dropped.load(SeqCst), 2);
 }
@@ -170,8 +174,8 @@ pub fn coroutines_join() {
     });
 }
 
-/// A priority is lent and taken back while its coroutine runs, waits and ends.
-pub fn loans() {
+/// A priority is donated and taken back while its coroutine runs, waits and ends.
+pub fn donations() {
     with_domain(2, |domain| {
         let event = Event::new();
         let waits = event.clone();
@@ -184,9 +188,9 @@ pub fn loans() {
         );
         let cid = handle.cid();
         let thread = thread::spawn(move || {
-            let loan = lend(cid, Priority::FIRST);
+            let donation = donate(cid, Priority::FIRST);
             let _ = named::set_priority(cid, Priority::DEFAULT);
-            drop(loan);
+            drop(donation);
             if let Ok(priority) = named::priority(cid) {
                 assert_eq!(priority, Priority::DEFAULT);
             }
@@ -233,7 +237,10 @@ pub fn no_coroutine_waits_beside_an_idle_worker() {
             },
             Priority::DEFAULT,
         );
-        let quick = domain.spawn(async move { is_done.store(true, SeqCst) }, Priority::DEFAULT);
+        let quick = domain.spawn(
+            async move { is_done.store(true, SeqCst) },
+            Priority::DEFAULT,
+        );
         for handle in [first, slow, quick] {
             assert_eq!(handle.join(), Ok(()));
         }
@@ -263,7 +270,10 @@ fn marks_stay(workers: usize) {
         let (spawned, ran) = (is_spawned.clone(), has_run.clone());
         Machine::watch(domain, move || {
             if spawned.load(SeqCst) && !ran.load(SeqCst) {
-                assert!(domain.summary.is_marked(domain.id(), urgent), "it is unmarked");
+                assert!(
+                    domain.summary.is_marked(domain.id(), urgent),
+                    "it is unmarked"
+                );
             }
         });
         domain.set_workers(workers).unwrap();
@@ -278,7 +288,9 @@ fn marks_stay(workers: usize) {
         assert_eq!((first.join(), last.join()), (Ok(()), Ok(())));
         domain.summary.clear(elsewhere, Priority::FIRST);
         // Workers that never began.
-        domain.registry.with(domain.platform(), |registry| registry.serving &= 1);
+        domain
+            .registry
+            .with(domain.platform(), |registry| registry.serving &= 1);
     });
 }
 

@@ -1,10 +1,10 @@
 //! Mutexes, semaphores and channels between coroutines. Each test names the rule that it holds: those of `mutex`,
-//! `semaphore` and `channel`, and of `loan` for what a waiter donates.
+//! `semaphore` and `channel`, and of `donation` for what a waiter donates.
 
 mod channels;
 #[path = "../domains/mod.rs"]
 mod domains;
-mod loans;
+mod donations;
 mod mutexes;
 mod semaphores;
 
@@ -17,7 +17,7 @@ use axcoop::{Domain, JoinHandle, Priority, yield_now};
 
 use domains::{leaked, with_domain};
 
-async fn yields(n: usize) {
+async fn yield_often(n: usize) {
     for _ in 0..n {
         yield_now().await;
     }

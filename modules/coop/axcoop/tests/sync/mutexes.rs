@@ -9,7 +9,7 @@ use axcoop::{
 };
 
 use super::domains::{leaked, with_domain};
-use super::{Log, alone, is_ready, spawn_all, spawn_in_order, yields};
+use super::{Log, alone, is_ready, spawn_all, spawn_in_order, yield_often};
 
 #[test]
 fn rule_1_one_holder_at_a_time() {
@@ -20,7 +20,7 @@ fn rule_1_one_holder_at_a_time() {
                 for i in 0..200 {
                     let mut guard = sum.lock().await;
                     assert!(!std::mem::replace(&mut guard.1, true));
-                    yields(i % 3).await;
+                    yield_often(i % 3).await;
                     guard.0 += 1;
                     guard.1 = false;
                 }
@@ -89,7 +89,7 @@ fn rule_1_cancellation_and_timeouts_lose_no_lock() {
                     let limit = Duration::from_micros((n * i % 7) as u64 * 200);
                     if let Ok(mut guard) = timeout(limit, mutex.lock()).await {
                         *guard += 1;
-                        yields(n % 3).await;
+                        yield_often(n % 3).await;
                     }
                 }
             });
@@ -129,7 +129,7 @@ fn rule_2_holder_inherits_the_priority_of_an_urgent_waiter() {
             };
             let middle = domain.spawn(middle, Priority::new(3));
             // The urgent one comes to wait; this one goes on with its priority.
-            yields(50).await;
+            yield_often(50).await;
             assert_eq!(current_priority(), Some(Priority::FIRST));
             drop(guard);
             assert_eq!(current_priority(), Some(Priority::LAST), "rule 4");
@@ -155,11 +155,11 @@ fn rule_2_waiter_that_becomes_more_urgent_donates_its_new_priority() {
             assert_eq!(current_priority(), Some(Priority::new(4)));
             set_priority(waits[1].cid(), Priority::new(2)).unwrap();
             for (cancelled, then) in [(1, Priority::new(4)), (0, Priority::LAST)] {
-                yields(10).await;
+                yield_often(10).await;
                 let now = [Priority::new(4), Priority::new(2)][cancelled];
                 assert_eq!(current_priority(), Some(now));
                 waits[cancelled].cancel();
-                yields(10).await;
+                yield_often(10).await;
                 assert_eq!(current_priority(), Some(then), "no other waiter");
             }
             drop(guard);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axcoop::{Semaphore, timeout};
 
 use super::domains::{leaked, with_domain};
-use super::{Log, spawn_all, spawn_in_order, yields};
+use super::{Log, spawn_all, spawn_in_order, yield_often};
 
 #[test]
 fn rule_1_first_waiter_is_not_overtaken_by_one_that_wants_less() {
@@ -40,7 +40,7 @@ fn rules_2_and_3_no_permit_is_lost() {
                     let limit = Duration::from_micros((n * i % 11) as u64 * 100);
                     if let Ok(permit) = timeout(limit, permits.acquire_many(many)).await {
                         assert!(inside.fetch_add(many, SeqCst) + many <= 5);
-                        yields(n % 4).await;
+                        yield_often(n % 4).await;
                         inside.fetch_sub(permit.permits(), SeqCst);
                     }
                 }

@@ -9,11 +9,11 @@ use axcoop::{
 };
 
 use super::domains::{leaked, wait_until, with_domain};
-use super::{Log, is_ready, settle, spawn_all, yields};
+use super::{Log, is_ready, settle, spawn_all, yield_often};
 
-/// CYCLE in `loan`: a lock and a handle.
+/// CYCLE in `donation`: a lock and a handle.
 #[test]
-fn loan_in_a_cycle_outlives_the_lender_and_ends_with_the_cycle() {
+fn donation_in_a_cycle_outlives_the_donor_and_ends_with_the_cycle() {
     with_domain(1, |domain| {
         let mutex: &Mutex<()> = leaked(Mutex::new(()));
         let waiter = Log::new();
@@ -31,16 +31,16 @@ fn loan_in_a_cycle_outlives_the_lender_and_ends_with_the_cycle() {
         let priorities = || both.map(|cid| priority(cid).unwrap());
         assert_eq!(priorities(), [Priority::new(5); 2]);
         let leaves = leaked(Semaphore::new(0));
-        let lends = async move {
+        let donor = async move {
             let mut holder = pin!(holder);
             assert!(!is_ready(holder.as_mut()).await);
             leaves.acquire().await.forget();
         };
-        let lends = domain.spawn(lends, Priority::FIRST);
+        let donor = domain.spawn(donor, Priority::FIRST);
         settle(domain);
         assert_eq!(priorities(), [Priority::FIRST; 2]);
         leaves.release(1);
-        lends.join().unwrap();
+        donor.join().unwrap();
         settle(domain);
         assert_eq!(priorities(), [Priority::FIRST; 2], "while the cycle exists");
         cancel(both[1]).unwrap();
@@ -48,9 +48,9 @@ fn loan_in_a_cycle_outlives_the_lender_and_ends_with_the_cycle() {
     });
 }
 
-/// Rule 2 of `loan`.
+/// Rule 2 of `donation`.
 #[test]
-fn handle_that_was_awaited_by_reference_lends_until_it_is_dropped() {
+fn handle_that_was_awaited_by_reference_donates_until_it_is_dropped() {
     with_domain(1, |domain| {
         let event = leaked(Semaphore::new(0));
         let waits = async { event.acquire().await.forget() };
@@ -73,7 +73,7 @@ fn handle_that_was_awaited_by_reference_lends_until_it_is_dropped() {
 /// Locks in random order, handles and timeouts, some of which are cycles. Between two rounds, when no coroutine waits,
 /// each has its own priority.
 #[test]
-fn no_loan_is_left_when_no_coroutine_waits() {
+fn no_donation_is_left_when_no_coroutine_waits() {
     for workers in [1, 2] {
         with_domain(workers, |domain| {
             const COROUTINES: usize = 8;
@@ -96,7 +96,7 @@ fn no_loan_is_left_when_no_coroutine_waits() {
                     let time = Duration::from_micros(next(3_000) as u64);
                     let _ = timeout(time, async {
                         let _first = locks[first].lock().await;
-                        yields(next(3)).await;
+                        yield_often(next(3)).await;
                         let inner = async move {
                             let _ = timeout(time * 2, locks[second].lock()).await;
                         };
@@ -118,7 +118,7 @@ fn no_loan_is_left_when_no_coroutine_waits() {
                 }
                 for (n, handle) in handles.0.iter().enumerate() {
                     let now = priority(handle.cid()).unwrap();
-                    assert_eq!(now, Priority::new(n), "it keeps what was lent");
+                    assert_eq!(now, Priority::new(n), "it keeps a donation");
                 }
             }
             is_over.store(true, SeqCst);
