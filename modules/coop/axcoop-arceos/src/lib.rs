@@ -50,7 +50,7 @@ mod worker_names;
 
 pub use axcoop::*;
 pub use domains::{OpenError, Options, domain};
-pub use policy::serves;
+pub use policy::announce_domain;
 pub use system::block_on;
 pub use worker::stalled_ticks;
 pub use worker_names::name;

@@ -4,14 +4,14 @@ use axcoop::DomainId;
 
 /// Tells the scheduler that the calling task serves this domain. Does nothing under any other policy than
 /// `sched_coop`.
-pub fn serves(domain: DomainId) {
+pub fn announce_domain(domain: DomainId) {
     if let Some(coop) = axsched::coop_of(&**axtask::current()) {
         coop.serve(domain);
     }
 }
 
 /// Tells the scheduler that the calling task serves no domain any more, and has its previous priority.
-pub fn serves_none() {
+pub fn withdraw_domain() {
     if let Some(coop) = axsched::coop_of(&**axtask::current()) {
         coop.serves_none();
     }

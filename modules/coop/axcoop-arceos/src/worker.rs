@@ -52,7 +52,7 @@ struct Slot {
     until_ns: AtomicU64,
     /// The number of ticks that found it stalled, and the number of those that it has logged.
     stalled: AtomicU32,
-    told: AtomicU32,
+    logged: AtomicU32,
 }
 
 struct Parking {
@@ -90,12 +90,12 @@ impl Slot {
             is_busy: AtomicBool::new(false),
             until_ns: AtomicU64::new(NEVER),
             stalled: AtomicU32::new(0),
-            told: AtomicU32::new(0),
+            logged: AtomicU32::new(0),
         }
     }
 
     /// Gives the slot to the calling task. The previous task does not need it any more.
-    fn begins(&self) {
+    fn begin(&self) {
         self.here.store(ptr::null_mut(), Relaxed);
         self.task
             .store(current_task_ptr::<AxTask>().cast_mut(), Relaxed);
@@ -105,7 +105,7 @@ impl Slot {
     }
 
     /// Leaves the slot, unless the next task has it already.
-    fn ends(&self) {
+    fn end(&self) {
         let me = current_task_ptr::<AxTask>().cast_mut();
         let left = self
             .task
@@ -118,7 +118,7 @@ impl Slot {
     }
 
     /// Returns ready if the worker was unparked.
-    fn waits(&self, waker: &Waker) -> Poll<()> {
+    fn poll_parked(&self, waker: &Waker) -> Poll<()> {
         let mut parking = self.parking.lock();
         match parking.state {
             State::Told => {
@@ -149,7 +149,7 @@ impl Slot {
     }
 
     /// Handles a tick, in the timer's interrupt on its CPU.
-    fn ticks(&self, now_ns: u64) {
+    fn handle_tick(&self, now_ns: u64) {
         let task = self.task.load(Relaxed);
         if task.is_null() {
             return;
@@ -239,7 +239,7 @@ pub fn stalled_ticks(domain: DomainId) -> u64 {
 
 /// Makes a task that will be the worker of this number.
 pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
-    uses(id, number);
+    include_slots(id, number);
     let name = match crate::worker_names::name(id) {
         "" => String::new(),
         domain => alloc::format!("{domain}/{number}"),
@@ -252,17 +252,17 @@ pub fn task(id: DomainId, number: usize, stack_bytes: usize) -> TaskInner {
 /// Runs the worker of this number on the calling task, until fewer workers are requested. Meanwhile the task is pinned
 /// to that worker's CPU (rule 3). Under `sched_coop` it is as urgent as the domain.
 pub fn serve_here(id: DomainId, number: usize) {
-    uses(id, number);
-    let where_it_may_run = axtask::current().cpumask();
-    let goes = axtask::set_current_affinity(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
-    assert!(goes, "a worker has a CPU");
+    include_slots(id, number);
+    let previous_mask = axtask::current().cpumask();
+    let is_set = axtask::set_current_affinity(axtask::AxCpuMask::one_shot(cpu_of(id, number)));
+    assert!(is_set, "a worker has a CPU");
     serve(id, number);
-    crate::policy::serves_none();
-    axtask::set_current_affinity(where_it_may_run);
+    crate::policy::withdraw_domain();
+    axtask::set_current_affinity(previous_mask);
 }
 
 /// Includes the slots of the domain up to this number in the ticks.
-fn uses(domain: DomainId, number: usize) {
+fn include_slots(domain: DomainId, number: usize) {
     NUMBERS[domain.index()].fetch_max(number + 1, Relaxed);
     SERVED.fetch_or(1 << domain.index(), Relaxed);
 }
@@ -271,14 +271,14 @@ fn uses(domain: DomainId, number: usize) {
 fn serve(domain: DomainId, number: usize) {
     let slot = slot(domain, number);
     watch_ticks();
-    crate::policy::serves(domain);
-    slot.begins();
+    crate::policy::announce_domain(domain);
+    slot.begin();
     let mut server = Server::new(domain, number);
-    let mut waits = false;
+    let mut is_parked = false;
     axtask::future::block_on(poll_fn(|context| {
         loop {
             // Returns at once if it was unparked since its last park.
-            if waits && slot.waits(context.waker()).is_pending() {
+            if is_parked && slot.poll_parked(context.waker()).is_pending() {
                 return Poll::Pending;
             }
             slot.until_ns.store(NEVER, Relaxed);
@@ -286,31 +286,31 @@ fn serve(domain: DomainId, number: usize) {
             let Served::Waits { until } = server.run() else {
                 return Poll::Ready(());
             };
-            waits = true;
-            slot.will_wait(domain, number, until);
+            is_parked = true;
+            slot.prepare_park(domain, number, until);
         }
     }));
-    slot.ends();
+    slot.end();
 }
 
 impl Slot {
     /// Prepares to park.
-    fn will_wait(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
+    fn prepare_park(&self, domain: DomainId, number: usize, until_ns: Option<u64>) {
         self.is_busy.store(false, Relaxed);
-        self.tells(domain, number);
+        self.log_stalls(domain, number);
         self.until_ns.store(until_ns.unwrap_or(NEVER), Relaxed);
     }
 
     /// Logs new stalls (rule 5).
-    fn tells(&self, domain: DomainId, number: usize) {
+    fn log_stalls(&self, domain: DomainId, number: usize) {
         let stalled = self.stalled.load(Relaxed);
-        let told = self.told.swap(stalled, Relaxed);
-        if stalled != told {
+        let logged = self.logged.swap(stalled, Relaxed);
+        if stalled != logged {
             log::warn!(
                 "worker {number} of domain {}: a coroutine called a blocking function, and all others \
                  of this worker waited for {} ticks; use the asynchronous one",
                 crate::worker_names::name(domain),
-                stalled.wrapping_sub(told),
+                stalled.wrapping_sub(logged),
             );
         }
     }
@@ -324,7 +324,7 @@ fn watch_ticks() {
         axtask::register_timer_callback(move |_| {
             let now_ns = axhal::time::monotonic_time_nanos();
             domains_of(cpu).for_each(Domain::clock_ticked);
-            slots_of(cpu).for_each(|slot| slot.ticks(now_ns));
+            slots_of(cpu).for_each(|slot| slot.handle_tick(now_ns));
         });
     }
 }

@@ -57,7 +57,7 @@ impl File {
     /// # Errors
     /// `NotFound`, and those of the disk.
     pub fn open(path: String) -> Opens<impl FnOnce() -> AxResult<Self> + Send + 'static> {
-        Self::opens(path, How::Read)
+        Self::open_as(path, How::Read)
     }
 
     /// Opens a file for reading and writing.
@@ -65,7 +65,7 @@ impl File {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn modify(path: String) -> Opens<impl FnOnce() -> AxResult<Self> + Send + 'static> {
-        Self::opens(path, How::Write)
+        Self::open_as(path, How::Write)
     }
 
     /// Opens an empty file for reading and writing. A file of this name is truncated.
@@ -73,10 +73,10 @@ impl File {
     /// # Errors
     /// Those of the disk.
     pub fn create(path: String) -> Opens<impl FnOnce() -> AxResult<Self> + Send + 'static> {
-        Self::opens(path, How::New)
+        Self::open_as(path, How::New)
     }
 
-    fn opens(path: String, how: How) -> Opens<impl FnOnce() -> AxResult<Self> + Send + 'static> {
+    fn open_as(path: String, how: How) -> Opens<impl FnOnce() -> AxResult<Self> + Send + 'static> {
         Operation::new(move || {
             let open = Arc::new(Open(Some(Disk::open(&path, how)?)));
             Ok(Self { open, cursor: 0 })
@@ -223,12 +223,12 @@ where
     /// As [`Operation::wait`].
     pub fn wait(self) -> Done<B> {
         let done = self.operation.wait();
-        moves(self.cursor, &done.0);
+        advance(self.cursor, &done.0);
         done
     }
 }
 
-fn moves(cursor: &mut u64, result: &AxResult<usize>) {
+fn advance(cursor: &mut u64, result: &AxResult<usize>) {
     if let Ok(length) = result {
         *cursor += *length as u64;
     }
@@ -244,7 +244,7 @@ where
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Done<B>> {
         let polled = Pin::new(&mut self.operation).poll(context);
         polled.map(|done| {
-            moves(self.cursor, &done.0);
+            advance(self.cursor, &done.0);
             done
         })
     }

@@ -64,7 +64,11 @@ pub struct NoPool(pub OpenError);
 
 impl fmt::Display for NoPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nobody to do file operations: {}", self.0)
+        write!(
+            f,
+            "the domain for file operations cannot be opened: {}",
+            self.0
+        )
     }
 }
 

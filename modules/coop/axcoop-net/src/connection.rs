@@ -31,17 +31,17 @@ impl Side {
     pub const BOTH: [Self; 2] = [Self::Reader, Self::Writer];
 
     /// Returns the flag that there is a waiter. The waiter sets it, and the task that takes the waker clears it.
-    const fn waits(self) -> u8 {
+    const fn waiting_flag(self) -> u8 {
         1 << self as u8
     }
 
     /// Returns the flag that an operation is under way. Its future sets and clears it.
-    const fn taken(self) -> u8 {
+    const fn taken_flag(self) -> u8 {
         4 << self as u8
     }
 }
 
-const WAITS: u8 = Side::Reader.waits() | Side::Writer.waits();
+const WAITING_FLAGS: u8 = Side::Reader.waiting_flag() | Side::Writer.waiting_flag();
 /// The connection is on the poller's list, or about to be.
 const LISTED: u8 = 16;
 
@@ -49,7 +49,7 @@ const LISTED: u8 = 16;
 static NEWLY_LISTED: SpinNoIrq<Vec<Arc<Connection>>> = SpinNoIrq::new(Vec::new());
 
 /// Adds the connections with new waiters to the poller's list. Called by the poller.
-pub(crate) fn newly_waited_for(listed: &mut Vec<Arc<Connection>>) {
+pub(crate) fn append_newly_listed(listed: &mut Vec<Arc<Connection>>) {
     listed.append(&mut NEWLY_LISTED.lock());
 }
 
@@ -85,7 +85,7 @@ impl Connection {
 
     /// Begins an operation, unless one of this side is under way (rule 2).
     pub fn take(&self, side: Side) -> AxResult {
-        if self.flags.fetch_or(side.taken(), Acquire) & side.taken() == 0 {
+        if self.flags.fetch_or(side.taken_flag(), Acquire) & side.taken_flag() == 0 {
             Ok(())
         } else {
             Err(AxError::ResourceBusy)
@@ -95,7 +95,7 @@ impl Connection {
     /// Ends an operation that is ready or dropped; its waker is dropped (rule 3).
     pub fn release(&self, side: Side) {
         drop(self.take_waker(side));
-        self.flags.fetch_and(!side.taken(), Release);
+        self.flags.fetch_and(!side.taken_flag(), Release);
     }
 
     /// Tries an operation on the socket. If it would block, the caller is woken once it would not block any more, or
@@ -127,11 +127,11 @@ impl Connection {
         let old = waiter.waker.lock().replace(waits);
         let is_other = old.is_some_and(|(_, old)| old.priority() != priority);
         // Release: a poller that sees the flag sees the waker. From here on the waiter may be woken.
-        let before = self.flags.fetch_or(side.waits() | LISTED, AcqRel);
+        let before = self.flags.fetch_or(side.waiting_flag() | LISTED, AcqRel);
         if before & LISTED == 0 {
             NEWLY_LISTED.lock().push(self.clone());
             poller_wakeup::look_again(priority);
-        } else if before & side.waits() == 0 || is_other {
+        } else if before & side.waiting_flag() == 0 || is_other {
             poller_wakeup::look_again(priority);
         }
     }
@@ -139,7 +139,7 @@ impl Connection {
     /// Returns true if there is a waiter. If not, the connection is off the poller's list: the next waiter lists it
     /// again.
     pub fn is_waited_for(&self) -> bool {
-        let off = |flags: u8| (flags & WAITS == 0).then_some(flags & !LISTED);
+        let off = |flags: u8| (flags & WAITING_FLAGS == 0).then_some(flags & !LISTED);
         self.flags.fetch_update(AcqRel, Acquire, off).is_err()
     }
 
@@ -158,7 +158,7 @@ impl Connection {
 
     fn take_waker(&self, side: Side) -> Option<(Waker, Waiting)> {
         // Acquire: a poller that sees the flag sees the waker that was stored before.
-        if self.flags.fetch_and(!side.waits(), AcqRel) & side.waits() == 0 {
+        if self.flags.fetch_and(!side.waiting_flag(), AcqRel) & side.waiting_flag() == 0 {
             return None;
         }
         self.waiters[side as usize].waker.lock().take()

@@ -147,12 +147,12 @@ impl Future for Accept {
     type Output = AxResult<(TcpStream, SocketAddr)>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        within_budget(context, |context| self.accepts(context))
+        within_budget(context, |context| self.poll_accept(context))
     }
 }
 
 impl Accept {
-    fn accepts(&mut self, context: &Context<'_>) -> Poll<<Self as Future>::Output> {
+    fn poll_accept(&mut self, context: &Context<'_>) -> Poll<<Self as Future>::Output> {
         let this = self;
         if !this.taken {
             if this.listening.taken.swap(true, Acquire) {
@@ -162,7 +162,7 @@ impl Accept {
         }
         // Computed before the lock is taken: it is foreign code.
         let priority = this.terms.priority();
-        let waits = (
+        let waiter = (
             context.waker().clone(),
             Waiting::at(priority),
             this.terms.until,
@@ -179,7 +179,7 @@ impl Accept {
         if this.terms.until <= now() {
             return Poll::Ready(Err(AxError::TimedOut));
         }
-        let old = state.waiter.replace(waits);
+        let old = state.waiter.replace(waiter);
         drop(state);
         drop(old);
         // The poller looks at each listener in each round, so it is enough that it does not sleep long.

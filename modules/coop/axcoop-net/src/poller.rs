@@ -106,7 +106,7 @@ pub(crate) enum Pause {
 }
 
 fn run() {
-    priority::serves(system::serve_domain());
+    priority::set_domain(system::serve_domain());
     let mut poller = Poller::new();
     let sleeper = Arc::new(Sleeper::default());
     loop {
@@ -126,7 +126,7 @@ pub(crate) struct Sleeper {
 #[cfg(test)]
 impl Sleeper {
     /// Wakes the poller when the time of a sleep is over.
-    pub fn ticks(self: &Arc<Self>) {
+    pub fn end_sleep(self: &Arc<Self>) {
         self.wake_by_ref();
     }
 }
@@ -137,7 +137,7 @@ impl Wake for Sleeper {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        priority::wakes();
+        priority::mark();
         self.task.wake();
     }
 }
@@ -145,9 +145,9 @@ impl Wake for Sleeper {
 /// Sleeps until a ring, or for this long.
 pub(crate) async fn sleep(sleeper: &Arc<Sleeper>, rest: Option<Duration>) {
     SLEEPS.fetch_add(1, Relaxed);
-    priority::rests();
+    priority::clear_marks();
     let waker = Waker::from(sleeper.clone());
-    let mut sleep = pin!(system::rest(rest, poller_wakeup::rung()));
+    let mut sleep = pin!(system::rest(rest, poller_wakeup::wait_for_ring()));
     poll_fn(|context| {
         sleeper.task.register(context.waker());
         sleep.as_mut().poll(&mut Context::from_waker(&waker))
@@ -169,10 +169,10 @@ impl Poller {
 
     /// Makes a round, and returns the action before the next one.
     pub fn turn(&mut self) -> Pause {
-        let rung = poller_wakeup::answer();
+        let rung = poller_wakeup::take_ring();
         let did = self.round();
         ROUNDS.fetch_add(1, Relaxed);
-        priority::ends_round();
+        priority::end_round();
         if self.has_nothing_to_watch() {
             return Pause::Sleep(None);
         }
@@ -198,9 +198,9 @@ impl Poller {
         has_changed |= stack::transmit();
         PACKETS.fetch_add(packets as u64, Relaxed);
         let now = now();
-        let look = poller_wakeup::is_to_look() | has_changed;
-        ports::new_ports(&mut self.listeners);
-        connection::newly_waited_for(&mut self.connections);
+        let look = poller_wakeup::take_look() | has_changed;
+        ports::append_new_ports(&mut self.listeners);
+        connection::append_newly_listed(&mut self.connections);
         let mut did = packets > 0;
         if look || now.saturating_sub(self.looked) >= DEADLINES {
             self.looked = now;

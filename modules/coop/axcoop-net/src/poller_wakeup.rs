@@ -16,7 +16,7 @@ static BELL: AtomicWaker = AtomicWaker::new();
 
 /// Requests a round soon, at this priority.
 pub(crate) fn ring(priority: Priority) {
-    priority::rings(priority);
+    priority::note_ring(priority);
     // An earlier ring has woken it, or it has not slept since.
     if !RUNG.swap(true, AcqRel) {
         BELL.wake();
@@ -29,21 +29,22 @@ pub(crate) fn look_again(priority: Priority) {
     ring(priority);
 }
 
-/// Returns true if a ring has come. The poller calls it before a round, so that a ring during the round makes another
-/// one.
-pub(crate) fn answer() -> bool {
+/// Takes the ring, and returns true if there was one. The poller calls it before a round, so that a ring during the
+/// round makes another one.
+pub(crate) fn take_ring() -> bool {
     // A note that comes before the ring belongs to the round that answers it.
-    priority::begins_round();
+    priority::begin_round();
     RUNG.swap(false, AcqRel)
 }
 
-/// Returns true if there are new waiters. Called by the poller; later waiters ring for another round.
-pub(crate) fn is_to_look() -> bool {
+/// Takes the request for a look, and returns true if there was one. Called by the poller; later waiters ring for
+/// another round.
+pub(crate) fn take_look() -> bool {
     LOOK.swap(false, AcqRel)
 }
 
 /// Waits for a ring. Called by the poller.
-pub(crate) async fn rung() {
+pub(crate) async fn wait_for_ring() {
     core::future::poll_fn(|context| {
         BELL.register(context.waker());
         // After registering: a ring from here on wakes it.

@@ -33,7 +33,7 @@ pub(crate) fn listen(port: Arc<dyn Listens>) {
     poller_wakeup::ring(Priority::DEFAULT);
 }
 
-/// Returns the ports that the poller does not know yet. Called by the poller.
-pub(crate) fn new_ports(ports: &mut Vec<Arc<dyn Listens>>) {
+/// Adds the ports that the poller does not know yet to its list. Called by the poller.
+pub(crate) fn append_new_ports(ports: &mut Vec<Arc<dyn Listens>>) {
     ports.append(&mut PORTS.lock());
 }

@@ -48,52 +48,52 @@ impl Drop for Waiting {
 }
 
 /// Notes and marks a ring of this priority.
-pub(crate) fn rings(priority: Priority) {
+pub(crate) fn note_ring(priority: Priority) {
     RUNG.fetch_or(1 << priority.index(), SeqCst);
-    say(priority);
+    mark_priority(priority);
 }
 
 /// Sets the poller's domain. Called by the poller.
-pub(crate) fn serves(domain: Option<DomainId>) {
+pub(crate) fn set_domain(domain: Option<DomainId>) {
     DOMAIN.store(domain.map_or(DOMAINS, DomainId::index) as u8, SeqCst);
 }
 
 /// Begins a round, for all rings so far. Called by the poller.
-pub(crate) fn begins_round() {
+pub(crate) fn begin_round() {
     RUNG.store(0, SeqCst);
 }
 
 /// Ends the round. Called by the poller.
-pub(crate) fn ends_round() {
-    ends_round_while(|| {});
+pub(crate) fn end_round() {
+    end_round_while(|| {});
 }
 
 /// Ends the round. Calls `others` at the moment at which a ring is most likely to be missed.
-fn ends_round_while(others: impl FnOnce()) {
+fn end_round_while(others: impl FnOnce()) {
     let Some(domain) = domain() else {
         return;
     };
     let level = level();
     others();
-    say(level);
+    mark_priority(level);
     let above = Bits::own_above(domain, level);
     if SUMMARY.any(above) {
         SUMMARY.clear_all(above);
-        say(self::level()); // LOOK AGAIN
+        mark_priority(self::level()); // LOOK AGAIN
     }
 }
 
 /// Clears the marks before a sleep. The poller does not sleep if a ring comes from here on, or has come since the
 /// round began. Called by the poller.
-pub(crate) fn rests() {
+pub(crate) fn clear_marks() {
     if let Some(domain) = domain() {
         SUMMARY.clear_all(Bits::own(domain));
     }
 }
 
 /// Marks the priority. Called before the poller is woken.
-pub(crate) fn wakes() {
-    say(level());
+pub(crate) fn mark() {
+    mark_priority(level());
 }
 
 /// Returns the priority of rules 1 to 3.
@@ -109,7 +109,7 @@ fn domain() -> Option<DomainId> {
     (domain < DOMAINS).then(|| DomainId::new(domain))
 }
 
-fn say(priority: Priority) {
+fn mark_priority(priority: Priority) {
     if let Some(domain) = domain() {
         SUMMARY.mark(domain, priority);
     }
@@ -133,17 +133,17 @@ mod tests {
     use crate::tests::{DOMAIN, Net};
 
     #[test]
-    fn rule_5_waiter_that_comes_during_a_clear_is_marked() {
+    fn rule_5_waiter_that_arrives_during_a_clear_is_marked() {
         let net = Net::new();
         let urgent = Priority::new(1);
-        rings(urgent);
-        begins_round();
-        let mut waits = None;
-        ends_round_while(|| {
-            waits = Some(Waiting::at(urgent));
-            rings(urgent);
+        note_ring(urgent);
+        begin_round();
+        let mut waiting = None;
+        end_round_while(|| {
+            waiting = Some(Waiting::at(urgent));
+            note_ring(urgent);
         });
         assert_eq!(SUMMARY.of(DOMAIN), Some(urgent));
-        drop((waits, net));
+        drop((waiting, net));
     }
 }

@@ -130,7 +130,7 @@ fn with<R>(f: impl FnOnce(&mut Stack) -> R) -> R {
     f(STACK
         .lock()
         .as_mut()
-        .expect("whoever has a socket has started the network"))
+        .expect("the network was started before the first socket was made"))
 }
 
 /// Receives one packet. Returns none without a packet, else whether a socket may have changed.
@@ -223,7 +223,7 @@ impl Port {
     ///
     /// **Cost.** A look at [`BACKLOG`] sockets at most.
     #[cold]
-    fn makes_room(&mut self, sockets: &mut Sockets) -> Option<tcp::Socket<'static>> {
+    fn make_room(&mut self, sockets: &mut Sockets) -> Option<tcp::Socket<'static>> {
         let of_state = |wanted: &[State]| {
             let is_one = |handle: &SocketHandle| wanted.contains(&sockets.get(*handle).state());
             self.coming.iter().position(is_one)
@@ -247,12 +247,12 @@ impl Stack {
         if self.sockets.ends().any(|ends| ends == its_own) {
             return; // the packet has come twice
         }
-        let coming = self.coming();
+        let coming = self.unestablished();
         let Self { sockets, ports, .. } = self;
         let port = &mut ports[at];
         let has_place = port.coming.len() + port.fetched < BACKLOG;
         let made = has_place.then(|| sockets.make(coming).ok()).flatten();
-        let Some(mut socket) = made.or_else(|| port.makes_room(sockets)) else {
+        let Some(mut socket) = made.or_else(|| port.make_room(sockets)) else {
             self.card.packet.clear();
             return;
         };
@@ -267,7 +267,7 @@ impl Stack {
     }
 
     /// Returns the number of connections that are not established.
-    fn coming(&self) -> usize {
+    fn unestablished(&self) -> usize {
         self.ports.iter().map(|port| port.coming.len()).sum()
     }
 
@@ -375,7 +375,7 @@ impl Socket {
             return Err(AxError::Unsupported);
         };
         with(|stack| {
-            let coming = stack.coming();
+            let coming = stack.unestablished();
             let mut socket = stack.sockets.make(coming)?;
             let local = stack.free_port().ok_or(AxError::AddrInUse)?;
             let Stack {
@@ -529,7 +529,7 @@ pub fn sockets() -> usize {
 
 /// Gives the test the cable.
 #[cfg(test)]
-pub fn on_wire<R>(f: impl FnOnce(&mut Wire) -> R) -> R {
+pub fn with_wire<R>(f: impl FnOnce(&mut Wire) -> R) -> R {
     with(|stack| f(&mut stack.card.wire))
 }
 

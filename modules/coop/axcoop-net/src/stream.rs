@@ -271,12 +271,12 @@ impl Future for Connect {
     type Output = AxResult<TcpStream>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        within_budget(context, |context| self.connects(context))
+        within_budget(context, |context| self.poll_connect(context))
     }
 }
 
 impl Connect {
-    fn connects(&mut self, context: &Context<'_>) -> Poll<AxResult<TcpStream>> {
+    fn poll_connect(&mut self, context: &Context<'_>) -> Poll<AxResult<TcpStream>> {
         let this = self;
         if this.connection.is_none() {
             poller::start().map_err(|_| AxError::NoSuchDevice)?;

@@ -37,7 +37,7 @@ pub fn serve_domain() -> Option<DomainId> {
     // A worker of the executor would have nothing to do in it.
     let domain = axcoop_arceos::Options::new("axcoop-net").workers(0).open();
     let id = domain.ok()?.id();
-    axcoop_arceos::serves(id);
+    axcoop_arceos::announce_domain(id);
     Some(id)
 }
 

@@ -24,7 +24,7 @@ use axcoop::{
 
 use self::domains::{Buffer, Buffers, leaked, wait_until as until};
 use self::giving_way::{assert_each_gives_way, awaited};
-use crate::system::{hold, pool, state, stopped, stopped_unless};
+use crate::system::{hold, pool, state, wait_until_stopped, wait_until_stopped_or};
 use crate::{Error, File, Result, remove};
 
 /// The disk and a program with one worker, of one test at a time.
@@ -58,7 +58,7 @@ impl Machine {
     }
 
     /// Runs a future in a coroutine of the program.
-    fn runs<F>(&self, future: F) -> F::Output
+    fn run<F>(&self, future: F) -> F::Output
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -82,7 +82,7 @@ impl Machine {
         hold(true);
         let read = file.read_at(0, self.buffer(&[0]));
         let read = self.program.spawn(read, priority);
-        stopped();
+        wait_until_stopped();
         read
     }
 
@@ -132,7 +132,7 @@ fn rule_1_buffer_comes_back_with_the_result() {
     let machine = Machine::new();
     let buffers = || (machine.buffer(b"0123456789"), machine.buffer(&[0; 8]));
     let (whole, rest) = buffers();
-    machine.runs(async move {
+    machine.run(async move {
         transfers!(whole, rest, .await);
     });
     let by_coroutine = trace();
@@ -143,7 +143,7 @@ fn rule_1_buffer_comes_back_with_the_result() {
         File::open("b".into()).wait().map(drop),
         Err(Error::NotFound)
     );
-    assert_eq!(machine.runs(remove("a".into())), Ok(()));
+    assert_eq!(machine.run(remove("a".into())), Ok(()));
     assert_eq!(remove("a".into()).wait(), Err(Error::NotFound));
 }
 
@@ -304,7 +304,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
     let reaches = |stage, is_over: &dyn Fn() -> bool| match stage {
         Stage::Made => {}
         Stage::Waits => until(|| pool().coroutines() == is_busy + 1),
-        Stage::Begun => stopped_unless(is_over),
+        Stage::Begun => wait_until_stopped_or(is_over),
         Stage::Done if is_over() => {}
         Stage::Done => until(|| !trace_is_empty() && pool().coroutines() == 0),
     };
@@ -318,7 +318,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
                 assert!(operation.as_mut().poll(&mut context) == Poll::Pending);
             }
             if stage == Stage::Done {
-                stopped();
+                wait_until_stopped();
                 hold(false);
             }
             reaches(stage, &|| false);
@@ -350,7 +350,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
                     // It is under way when its worker becomes busy.
                     hold(true);
                     let handle = machine.program.spawn(operation, Priority::DEFAULT);
-                    stopped_unless(|| handle.is_finished());
+                    wait_until_stopped_or(|| handle.is_finished());
                     holds();
                     hold(false);
                     handle
@@ -399,7 +399,7 @@ fn cancelled(way: Way, stage: Stage, writes: bool, time: Duration) -> bool {
     );
     file.seek(0);
     let next = machine.buffer(b"next");
-    let (file, result) = machine.runs(async move {
+    let (file, result) = machine.run(async move {
         let done = file.write_all(next).await;
         (file, done.0)
     });
@@ -419,16 +419,16 @@ fn rule_5_file_is_closed_once_by_a_thread_that_may_block() {
     let machine = Machine::new();
     let file = machine.file("a", b"x");
     trace();
-    machine.runs(async move { file.close().await });
+    machine.run(async move { file.close().await });
     assert_eq!(trace(), ["close a"]);
     machine.file("a", b"x").close().wait();
     // Dropped by a coroutine, which does not wait: the pool closes the file.
     let file = machine.file("a", b"x");
     trace();
     hold(true);
-    machine.runs(async move { drop(file) });
-    stopped();
-    machine.runs(async { sleep(Duration::from_millis(1)).await });
+    machine.run(async move { drop(file) });
+    wait_until_stopped();
+    machine.run(async { sleep(Duration::from_millis(1)).await });
     hold(false);
     until(|| pool().coroutines() == 0);
     assert_eq!(trace(), ["close a"]);
@@ -439,7 +439,7 @@ fn rule_5_file_is_closed_once_by_a_thread_that_may_block() {
     let mut read = Box::pin(file.read_at(0, machine.buffer(&[0])));
     let polled = read.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(polled.is_pending());
-    stopped();
+    wait_until_stopped();
     drop((read, file));
     hold(false);
     until(|| pool().coroutines() == 0);
@@ -483,7 +483,7 @@ fn every_operation_gives_way_within_its_budget() {
 #[test]
 fn waiting_in_a_coroutine_panics() {
     let machine = Machine::new();
-    let why = machine.runs(async {
+    let why = machine.run(async {
         let waits = AssertUnwindSafe(|| remove("a".into()).wait());
         let why = catch_unwind(waits).unwrap_err();
         why.downcast_ref::<String>().unwrap().clone()

@@ -52,12 +52,12 @@ pub fn hold(is_held: bool) {
 }
 
 /// Waits until an operation has stopped.
-pub fn stopped() {
-    stopped_unless(|| false);
+pub fn wait_until_stopped() {
+    wait_until_stopped_or(|| false);
 }
 
 /// Waits until an operation has stopped, or a condition is true.
-pub fn stopped_unless(is_over: impl Fn() -> bool) {
+pub fn wait_until_stopped_or(is_over: impl Fn() -> bool) {
     const LOOK: Duration = Duration::from_millis(5);
     let mut state = state();
     while !state.has_stopped && !is_over() {
@@ -66,7 +66,7 @@ pub fn stopped_unless(is_over: impl Fn() -> bool) {
 }
 
 /// Does an operation, which takes some time.
-fn does<R>(what: &str, does: impl FnOnce(&mut State) -> R) -> R {
+fn operate<R>(what: &str, run: impl FnOnce(&mut State) -> R) -> R {
     let mut state = state();
     assert!(!state.is_busy, "rule 3: two at a time");
     state.is_busy = true;
@@ -80,14 +80,14 @@ fn does<R>(what: &str, does: impl FnOnce(&mut State) -> R) -> R {
     std::thread::yield_now();
     let mut state = self::state();
     state.is_busy = false;
-    does(&mut state)
+    run(&mut state)
 }
 
 pub struct Disk(String);
 
 impl Disk {
     pub fn open(path: &str, how: How) -> AxResult<Self> {
-        does(&format!("open {path}"), |state| {
+        operate(&format!("open {path}"), |state| {
             match how {
                 How::New => drop(state.files.insert(path.to_string(), Vec::new())),
                 _ if state.files.contains_key(path) => {}
@@ -99,7 +99,7 @@ impl Disk {
 
     /// Reads three bytes at most, so that a longer read takes several calls.
     pub fn read_at(&self, at: u64, into: &mut [u8]) -> AxResult<usize> {
-        does(&format!("read {}", self.0), |state| {
+        operate(&format!("read {}", self.0), |state| {
             let bytes = state.files.get(&self.0).ok_or(AxError::NotFound)?;
             let rest = bytes.get(at as usize..).unwrap_or(&[]);
             let length = rest.len().min(into.len()).min(3);
@@ -110,7 +110,7 @@ impl Disk {
 
     /// Writes three bytes at most.
     pub fn write_at(&self, at: u64, bytes: &[u8]) -> AxResult<usize> {
-        does(&format!("write {}", self.0), |state| {
+        operate(&format!("write {}", self.0), |state| {
             let file = state.files.get_mut(&self.0).ok_or(AxError::NotFound)?;
             let (at, length) = (at as usize, bytes.len().min(3));
             file.resize(file.len().max(at + length), 0);
@@ -120,7 +120,7 @@ impl Disk {
     }
 
     pub fn length(&self) -> AxResult<u64> {
-        does(&format!("length {}", self.0), |state| {
+        operate(&format!("length {}", self.0), |state| {
             let file = state.files.get(&self.0).ok_or(AxError::NotFound)?;
             Ok(file.len() as u64)
         })
@@ -129,12 +129,12 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        does(&format!("close {}", self.0), |_| {});
+        operate(&format!("close {}", self.0), |_| {});
     }
 }
 
 pub fn remove_from_disk(path: &str) -> AxResult {
-    does(&format!("remove {path}"), |state| {
+    operate(&format!("remove {path}"), |state| {
         state.files.remove(path).map(drop).ok_or(AxError::NotFound)
     })
 }

@@ -14,7 +14,7 @@ use super::{Begun, Net};
 use crate::{Error, TcpStream, Wait};
 
 /// Frees a value that `leaked` has returned.
-fn freed<T>(value: &'static T) {
+fn free<T>(value: &'static T) {
     // SAFETY: it comes from `leaked`, and the coroutines that used it have ended.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(value).cast_mut()) });
 }
@@ -58,9 +58,9 @@ fn every_operation_gives_way_within_its_budget() {
         assert_each_gives_way(domain, &sources, table);
     });
     accepts.cancel();
-    freed(listener);
-    freed(one);
-    freed(other);
+    free(listener);
+    free(one);
+    free(other);
 }
 
 #[test]
@@ -79,5 +79,5 @@ fn waiting_in_a_coroutine_panics() {
             "a coroutine awaits the operation: `wait` would block its worker"
         );
     });
-    freed(listener);
+    free(listener);
 }

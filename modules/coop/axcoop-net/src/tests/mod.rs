@@ -48,11 +48,11 @@ impl Net {
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         // A failed test may have left these.
         stack::abandon();
-        connection::newly_waited_for(&mut Vec::new());
-        ports::new_ports(&mut Vec::new());
+        connection::append_newly_listed(&mut Vec::new());
+        ports::append_new_ports(&mut Vec::new());
         priority::forget();
         system::set_free(usize::MAX);
-        priority::serves(Some(DOMAIN));
+        priority::set_domain(Some(DOMAIN));
         stack::start().unwrap();
         crate::start().unwrap();
         Self {
@@ -65,7 +65,7 @@ impl Net {
     /// Makes one round of the poller; then a millisecond passes.
     pub fn round(&mut self) -> Pause {
         let pause = self.poller.turn();
-        system::passes();
+        system::pass_tick();
         pause
     }
 

@@ -17,7 +17,7 @@ const PRIORITIES: [u8; 8] = [3, 7, 0, 5, 1, 6, 2, 4];
 
 type Trace = Arc<Mutex<Vec<String>>>;
 
-fn notes(trace: &Trace, what: &str) -> impl Fn() + Send + Sync + use<> {
+fn recorder(trace: &Trace, what: &str) -> impl Fn() + Send + Sync + use<> {
     let (trace, what) = (trace.clone(), what.to_string());
     move || trace.lock().unwrap().push(what.clone())
 }
@@ -34,13 +34,13 @@ fn rule_5_most_urgent_waiter_of_a_round_is_woken_first() {
         .zip(&pairs)
         .map(|(&priority, (stream, _))| {
             let read = stream.read(net.room(1)).at(priority);
-            Begun::calling(read, notes(&trace, &format!("read {priority}")))
+            Begun::calling(read, recorder(&trace, &format!("read {priority}")))
         })
         .collect();
     reads.iter_mut().for_each(Begun::wait);
     let mut accept = Begun::calling(
         listener.accept().within(Duration::from_millis(30)).at(2),
-        notes(&trace, "accept 2"),
+        recorder(&trace, "accept 2"),
     );
     accept.wait();
     for (_, stream) in &pairs {
@@ -48,7 +48,7 @@ fn rule_5_most_urgent_waiter_of_a_round_is_woken_first() {
     }
     // This round sends the bytes. The next one receives them, and the time of the accept is over.
     net.round();
-    (0..30).for_each(|_| system::passes());
+    (0..30).for_each(|_| system::pass_tick());
     net.round();
     let trace = trace.lock().unwrap().clone();
     assert_eq!(
@@ -76,7 +76,7 @@ fn rule_5_coroutines_go_on_in_the_order_of_their_operations_priorities() {
     for priority in PRIORITIES {
         let (stream, other) = net.pair(&listener, 80);
         others.push(other);
-        let (buffer, done) = (net.room(1), notes(&trace, &priority.to_string()));
+        let (buffer, done) = (net.room(1), recorder(&trace, &priority.to_string()));
         let begun = begun.clone();
         handles.push(coroutines.spawn(async move {
             begun.fetch_add(1, SeqCst);

@@ -15,7 +15,7 @@ use smoltcp::wire::{
 };
 
 use super::{Begun, Net, here};
-use crate::stack::{self, on_wire};
+use crate::stack::{self, with_wire};
 use crate::{BACKLOG, HANDSHAKE, LINGER, LINGERING, TcpListener, TcpStream, system, wire};
 
 /// A machine that a test plays packet by packet.
@@ -65,7 +65,7 @@ impl Stranger {
         let packet = stranger.frame(EthernetProtocol::Arp, asks.buffer_len(), |payload| {
             asks.emit(&mut ArpPacket::new_unchecked(payload));
         });
-        on_wire(|wire| wire.inject(packet));
+        with_wire(|wire| wire.inject(packet));
         stranger
     }
 
@@ -134,7 +134,7 @@ impl Stranger {
                 &sums,
             );
         });
-        on_wire(|wire| wire.inject(packet));
+        with_wire(|wire| wire.inject(packet));
     }
 
     /// Sends the first packet of a connection.
@@ -157,7 +157,7 @@ impl Net {
     /// Makes two rounds, and returns the packets sent to strangers.
     pub fn told(&mut self) -> Vec<Told> {
         self.rounds(2);
-        on_wire(|wire| wire.sent_to_strangers())
+        with_wire(|wire| wire.sent_to_strangers())
             .iter()
             .filter_map(|packet| {
                 let frame = EthernetFrame::new_checked(&packet[..]).unwrap();

@@ -20,7 +20,7 @@ pub fn now() -> Duration {
 }
 
 /// Lets a millisecond pass.
-pub fn passes() {
+pub fn pass_tick() {
     pass(Duration::from_millis(1));
 }
 
