@@ -32,7 +32,7 @@ fn play(case: &Case, port: u16) -> Result<Duration> {
     for (at, piece) in case.sends.iter().enumerate() {
         match at {
             0 => {}
-            _ if case.waits() => wire.wait()?,
+            _ if case.has_continue() => wire.wait()?,
             _ => thread::sleep(APART),
         }
         wire.send(piece.as_bytes())?;

@@ -90,7 +90,7 @@ impl Message {
     }
 
     /// Returns true if it is the right answer to the request of this number of a connection.
-    pub fn answers(&self, connection: usize, number: u32) -> bool {
+    pub fn is_answer_to(&self, connection: usize, number: u32) -> bool {
         let key = key(connection, number);
         let is_product = |(found, of_base): (&u32, &u32)| *found == of_base.wrapping_mul(key);
         (self.number, self.key) == (number, key) && self.matrix.iter().zip(&PRODUCT).all(is_product)
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn only_the_right_answer_is_accepted() {
         let mut message = Message::request(1_023, 49, 5);
-        assert!(!message.answers(1_023, 49), "it is the request still");
+        assert!(!message.is_answer_to(1_023, 49), "it is the request still");
         message.matrix = multiply(&message.matrix, &FACTOR);
-        assert!(message.answers(1_023, 49));
-        assert!(!message.answers(1_023, 48) && !message.answers(1_022, 49));
+        assert!(message.is_answer_to(1_023, 49));
+        assert!(!message.is_answer_to(1_023, 48) && !message.is_answer_to(1_022, 49));
         message.matrix[224] ^= 1;
-        assert!(!message.answers(1_023, 49));
+        assert!(!message.is_answer_to(1_023, 49));
     }
 
     #[test]

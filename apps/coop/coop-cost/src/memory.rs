@@ -43,7 +43,7 @@ fn available_bytes() -> usize {
 }
 
 /// Waits for a condition; returns false after the limit.
-fn comes(is_so: impl Fn() -> bool) -> bool {
+fn wait_for(is_so: impl Fn() -> bool) -> bool {
     let begin_ns = now_ns();
     while !is_so() {
         if now_ns() - begin_ns > PATIENCE_NS {
@@ -94,11 +94,11 @@ pub fn beside_a_future(domain: &'static Domain, coroutines: usize) -> Option<f64
         let before = used_bytes();
         handles.extend((0..coroutines).map(|_| spawns(domain)));
         let each = (used_bytes() - before) as f64 / coroutines as f64;
-        let is_of_allocator = (block + HEAD_BYTES).next_multiple_of(GRAIN_BYTES) - block;
-        most = most.max(each + is_of_allocator as f64 - future_bytes as f64);
+        let allocator_bytes = (block + HEAD_BYTES).next_multiple_of(GRAIN_BYTES) - block;
+        most = most.max(each + allocator_bytes as f64 - future_bytes as f64);
         handles.iter().for_each(JoinHandle::cancel);
         drop(handles);
-        if !comes(|| domain.coroutines() == 0) {
+        if !wait_for(|| domain.coroutines() == 0) {
             return None;
         }
     }
@@ -247,7 +247,7 @@ fn of_coroutines(domain: &'static Domain) -> Connections {
     if let Some(receiver) = last {
         wake(receiver).expect("it waits for this");
     }
-    let all_ended = comes(|| domain.coroutines() == 0);
+    let all_ended = wait_for(|| domain.coroutines() == 0);
     Connections {
         fitted,
         left_bytes: used_bytes().saturating_sub(before),
@@ -294,7 +294,7 @@ fn of_threads() -> Connections {
     drop(reserve);
     gate.0.store(1, Release);
     gate.1.notify_all(true);
-    let all_ended = comes(|| threads.iter().all(|thread| thread.strong_count() == 0));
+    let all_ended = wait_for(|| threads.iter().all(|thread| thread.strong_count() == 0));
     let all_served = all_ended && answered.load(Relaxed) == threads.len();
     let fitted = threads.len() / 3;
     drop((threads, gate, answered));

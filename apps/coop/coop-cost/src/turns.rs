@@ -38,7 +38,7 @@ pub fn coroutines_yield(domain: &'static Domain, coroutines: usize, yields: u64)
         };
         domain.spawn(body, PRIORITY)
     };
-    timed(|| {
+    measure_ns(|| {
         // Spawned by one of them, so that none runs before all are there.
         run(domain, async move {
             let all: Vec<_> = (0..coroutines).map(yielder).collect();
@@ -52,7 +52,7 @@ pub fn coroutines_yield(domain: &'static Domain, coroutines: usize, yields: u64)
 /// Lets threads yield this often each.
 pub fn threads_yield(threads: usize, yields: u64) -> u64 {
     let left = Arc::new((AtomicUsize::new(threads), WaitQueue::new()));
-    timed(|| {
+    measure_ns(|| {
         {
             let _none_runs_before_all_are_there = NoPreempt::new();
             for _ in 0..threads {
@@ -74,7 +74,7 @@ pub fn threads_yield(threads: usize, yields: u64) -> u64 {
 
 /// Spawns and awaits a coroutine, this often.
 pub fn coroutines_spawn(domain: &'static Domain, turns: u64) -> u64 {
-    timed(|| {
+    measure_ns(|| {
         run(domain, async move {
             for _ in 0..turns {
                 domain.spawn(async {}, PRIORITY).await.expect("it ends");
@@ -85,7 +85,7 @@ pub fn coroutines_spawn(domain: &'static Domain, turns: u64) -> u64 {
 
 /// Spawns and joins a thread, this often.
 pub fn threads_spawn(turns: u64) -> u64 {
-    timed(|| {
+    measure_ns(|| {
         for _ in 0..turns {
             axtask::spawn_raw(|| (), "".into(), STACK_BYTES).join();
         }
@@ -94,7 +94,7 @@ pub fn threads_spawn(turns: u64) -> u64 {
 
 /// Spawns and awaits [`BATCH`] coroutines, this often.
 pub fn coroutines_spawn_batch(domain: &'static Domain, turns: u64) -> u64 {
-    timed(|| {
+    measure_ns(|| {
         run(domain, async move {
             for _ in 0..turns {
                 let empty = |_| domain.spawn(async {}, PRIORITY);
@@ -109,7 +109,7 @@ pub fn coroutines_spawn_batch(domain: &'static Domain, turns: u64) -> u64 {
 
 /// Spawns and joins [`BATCH`] threads, this often.
 pub fn threads_spawn_batch(turns: u64) -> u64 {
-    timed(|| {
+    measure_ns(|| {
         for _ in 0..turns {
             let empty = |_| axtask::spawn_raw(|| (), "".into(), STACK_BYTES);
             let all: Vec<_> = (0..BATCH).map(empty).collect();
@@ -129,7 +129,7 @@ impl Turn {
         self.0.load(Acquire) == me
     }
 
-    fn gives(&self, other: usize) {
+    fn give(&self, other: usize) {
         self.0.store(other, Release);
     }
 }
@@ -151,7 +151,7 @@ pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
                     }
                 })
                 .await;
-                turn.gives(1 - me);
+                turn.give(1 - me);
                 // A coroutine that has not left its waker yet has not looked at the turn.
                 if let Some(waker) = wakers[1 - me].get() {
                     waker.wake_by_ref();
@@ -160,7 +160,7 @@ pub fn coroutines_wake(domain: &'static Domain, turns: u64) -> u64 {
         }
     };
     let (first, second) = (side(0), side(1));
-    timed(|| {
+    measure_ns(|| {
         run(domain, async move {
             let second = domain.spawn(second, PRIORITY);
             first.await;
@@ -178,13 +178,13 @@ pub fn threads_wake(turns: u64) -> u64 {
             let (turn, queues) = &*both;
             for _ in 0..turns {
                 queues[me].wait_until(|| turn.is_of(me));
-                turn.gives(1 - me);
+                turn.give(1 - me);
                 queues[1 - me].notify_one(false);
             }
         }
     };
     let (first, second) = (side(0), side(1));
-    timed(|| {
+    measure_ns(|| {
         let second = axtask::spawn_raw(second, "".into(), STACK_BYTES);
         first();
         second.join();
@@ -195,7 +195,7 @@ fn run(domain: &'static Domain, body: impl Future<Output = ()> + Send + 'static)
     domain.spawn(body, PRIORITY).join().expect("it ends");
 }
 
-fn timed(run: impl FnOnce()) -> u64 {
+fn measure_ns(run: impl FnOnce()) -> u64 {
     let begin_ns = now_ns();
     run();
     now_ns() - begin_ns

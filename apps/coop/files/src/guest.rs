@@ -18,16 +18,16 @@ const EVERY: usize = 6;
 
 /// The operations done so far for the coroutines that are not urgent.
 static DONE: AtomicUsize = AtomicUsize::new(0);
-static COMES: Semaphore = Semaphore::new(0);
+static NEXT_URGENT: Semaphore = Semaphore::new(0);
 
 pub fn main() {
     axcoop_fs::start().expect("there is a domain for the pool, and memory");
     let domain = axcoop_arceos::domain("files").expect("there is one, and memory for it");
     let others: Vec<_> = (0..OTHERS)
-        .map(|number| domain.spawn(writes(number), Priority::LAST))
+        .map(|number| domain.spawn(write_file(number), Priority::LAST))
         .collect();
-    let urgent = domain.spawn(comes_and_goes(), Priority::FIRST);
-    let most = urgent.join().expect("nobody cancels it");
+    let urgent = domain.spawn(write_at_intervals(), Priority::FIRST);
+    let most = urgent.join().expect("it is not cancelled");
     let all = usize::from(OTHERS) * CHUNKS;
     assert!(
         most <= 1,
@@ -38,7 +38,7 @@ pub fn main() {
         "the urgent one has ended before the others, or has not been urgent"
     );
     for other in others {
-        other.join().expect("nobody cancels it");
+        other.join().expect("it is not cancelled");
     }
     for number in 0..OTHERS {
         let file = File::open(path(number)).wait().expect("it was written");
@@ -75,14 +75,14 @@ fn path(number: u8) -> String {
 }
 
 /// Writes a file, a chunk at a time.
-async fn writes(number: u8) {
+async fn write_file(number: u8) {
     let mut file = File::create(path(number)).await.expect("there is a disk");
     for chunk in 0..CHUNKS {
         let bytes = vec![number + chunk as u8; CHUNK];
         let (written, _) = file.write_all(bytes).await;
         assert_eq!(written, Ok(CHUNK));
         if DONE.fetch_add(1, Relaxed) % EVERY == EVERY - 1 {
-            COMES.release(1);
+            NEXT_URGENT.release(1);
         }
     }
     file.close().await;
@@ -90,12 +90,12 @@ async fn writes(number: u8) {
 
 /// Writes and reads a little at intervals. Returns the most operations of others that ended between a call and its
 /// result.
-async fn comes_and_goes() -> usize {
+async fn write_at_intervals() -> usize {
     const PATH: &str = "/URGENT.BIN";
     let mut most = 0;
     let file = File::create(PATH.into()).await.expect("there is a disk");
     for turn in 0..TIMES {
-        COMES.acquire().await.forget();
+        NEXT_URGENT.acquire().await.forget();
         let before = DONE.load(Relaxed);
         let (written, mut buffer) = file.write_at(0, vec![turn as u8; 8]).await;
         most = most.max(DONE.load(Relaxed) - before);

@@ -54,7 +54,7 @@ impl Case {
     }
 
     /// Returns true if the client waits for an answer before it sends its second piece.
-    pub fn waits(&self) -> bool {
+    pub fn has_continue(&self) -> bool {
         self.gets[0].0 == "100"
     }
 

@@ -147,14 +147,14 @@ impl Site {
 
     /// Counts a connection. The task that accepts it calls this, so that one that waits for its
     /// own task is counted, too.
-    pub fn connection_begins(&self) {
+    pub fn count_connection(&self) {
         self.accepted.fetch_add(1, Relaxed);
         let open = self.open.fetch_add(1, Relaxed) + 1;
         self.most.fetch_max(open, Relaxed);
     }
 
     /// Counts the end of a connection.
-    pub fn connection_ends(&self) {
+    pub fn uncount_connection(&self) {
         self.open.fetch_sub(1, Relaxed);
     }
 

@@ -61,10 +61,10 @@ pub async fn accept<E: Display>(
         // A time limit, to see whether the server must end.
         match listener.accept().within(Duration::from_millis(100)).await {
             Ok((stream, _)) => {
-                SITE.connection_begins();
+                SITE.count_connection();
                 if let Err(error) = begin(stream) {
                     println!("{name}: {error}");
-                    SITE.connection_ends();
+                    SITE.uncount_connection();
                 }
             }
             Err(Error::TimedOut) => {}
@@ -78,7 +78,7 @@ pub async fn converse(stream: TcpStream, mut place: impl Place) {
     let mut link = TimedStream::new(stream);
     serve(&mut link, &mut place, &SITE, &Limits::PATIENT).await;
     drop(link);
-    SITE.connection_ends();
+    SITE.uncount_connection();
 }
 
 /// Returns the number of connections that are being served.

@@ -9,7 +9,9 @@ pub fn open(_name: &'static str) -> &'static Domain {
         let id = DomainId::new(number);
         Domain::of(id).is_none().then(|| {
             let domain = Box::leak(Box::new(Domain::new(id, &SUMMARY, &HOST)));
-            domain.open().expect("nobody else opens one meanwhile");
+            domain
+                .open()
+                .expect("no other thread opens a domain meanwhile");
             &*domain
         })
     });

@@ -184,9 +184,9 @@ pub fn tasks(scale: u64) -> Vec<Task> {
     let (sender, requests) = channel::bounded(ROOM);
     let services = domain(SERVICES, "services");
     let mut tasks = Vec::with_capacity(1 + programs.len());
-    let accepts = async move { accept(services, requests).await == expected };
+    let accepting = async move { accept(services, requests).await == expected };
     // Accepting is more urgent than any request.
-    tasks.push(task("services", services, accepts, Priority::FIRST));
+    tasks.push(task("services", services, accepting, Priority::FIRST));
     for (program, number) in programs.into_iter().zip(SERVICES + 1..) {
         let domain = domain(number, program.name);
         let runs = run(program, domain, sender.clone());
@@ -198,7 +198,11 @@ pub fn tasks(scale: u64) -> Vec<Task> {
 /// Returns the domain of this number, which the first phase of a boot opens and a second one finds.
 fn domain(number: usize, name: &'static str) -> &'static Domain {
     let domain = Domain::of(DomainId::new(number)).unwrap_or_else(|| system::open(name));
-    assert_eq!(domain.id(), DomainId::new(number), "somebody else has one");
+    assert_eq!(
+        domain.id(),
+        DomainId::new(number),
+        "another program has opened a domain"
+    );
     domain
 }
 
@@ -227,7 +231,7 @@ async fn accept(domain: &'static Domain, requests: Receiver<Request>) -> u64 {
     }
     // A program that has received the last answers may end before the coroutines that have sent them.
     for one in at_work {
-        one.await.expect("nobody cancels it");
+        one.await.expect("it is not cancelled");
     }
     accepted
 }

@@ -96,7 +96,7 @@ pub fn hand_to(owner: Owner) -> Owner {
 
 /// Begins a poll; returns the previous owner.
 #[inline]
-pub fn poll_begins() -> Owner {
+pub fn begin_poll() -> Owner {
     if is_kept() {
         add(&POLLS, 1);
     }
@@ -104,7 +104,7 @@ pub fn poll_begins() -> Owner {
 }
 
 /// Begins the device's interrupt; returns the owner that it has interrupted.
-pub fn interrupt_begins() -> Owner {
+pub fn begin_interrupt() -> Owner {
     if !is_kept() {
         return Owner::Client;
     }

@@ -26,7 +26,7 @@ pub async fn receive(connection: Arc<Connection>, service: impl Service) {
         connection.requests.put(request);
     }
     connection.requests.close();
-    program::ends();
+    program::count_end();
 }
 
 /// Answers requests: `rounds` multiplications each, all with the same result, between which more urgent coroutines
@@ -42,7 +42,7 @@ pub async fn handle<P: Program>(connection: Arc<Connection>, rounds: u64) {
         connection.answers.put(buffer);
     }
     connection.answers.close();
-    program::ends();
+    program::count_end();
 }
 
 /// Writes the answers. The client's network takes each at once, so no write waits.
@@ -51,5 +51,5 @@ pub async fn send(connection: Arc<Connection>) {
         connection.answer(&answer);
         connection.free.put(answer);
     }
-    program::ends();
+    program::count_end();
 }

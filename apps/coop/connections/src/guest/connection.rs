@@ -100,7 +100,7 @@ impl Connection {
 
     /// Delivers the client's next request, which was due at `due_ns`.
     pub fn request(&self, due_ns: u64) {
-        let number = self.client.sends();
+        let number = self.client.take_number();
         if !self
             .socket
             .deliver(Message::request(self.number, number, due_ns))
@@ -113,7 +113,7 @@ impl Connection {
     pub fn answer(&self, answer: &Message) {
         let now = now_ns();
         let was = account::hand_to(Owner::Client);
-        self.client.takes(self.number, answer, now);
+        self.client.record(self.number, answer, now);
         if self.client.is_closed_loop && now < self.client.window.end_ns() {
             self.request(now);
         }
@@ -253,17 +253,17 @@ impl Figures {
 }
 
 impl Client {
-    /// Returns the number of the next request.
-    fn sends(&self) -> u32 {
+    /// Counts the next request, and returns its number.
+    fn take_number(&self) -> u32 {
         let mut line = self.line.lock();
         line.sent += 1;
         line.sent - 1
     }
 
-    fn takes(&self, connection: usize, answer: &Message, now_ns: u64) {
+    fn record(&self, connection: usize, answer: &Message, now_ns: u64) {
         let is_late = now_ns > self.window.end_ns();
         // Requests with numbers in between were lost.
-        let is_right = answer.answers(connection, answer.number);
+        let is_right = answer.is_answer_to(connection, answer.number);
         let mut line = self.line.lock();
         if !is_right || answer.number < line.next {
             line.wrong += 1;
@@ -278,7 +278,7 @@ impl Client {
     }
 
     /// Returns true if there is a request that was neither lost nor answered.
-    pub fn waits(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         let line = self.line.lock();
         u64::from(line.sent) > line.lost + line.answered + line.late
     }

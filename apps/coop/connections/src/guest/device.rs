@@ -77,7 +77,10 @@ pub fn start() {
     let _here = NoPreemptIrqSave::new();
     DEVICE_CPU.store(this_cpu_id(), Relaxed);
     irq::unregister(irq_num()).expect("axruntime has the timer's interrupt");
-    assert!(irq::register(irq_num(), interrupt), "nobody has it now");
+    assert!(
+        irq::register(irq_num(), interrupt),
+        "another handler has taken the interrupt"
+    );
 }
 
 /// Arms the requests, the first of which comes soon after the next tick.
@@ -97,7 +100,7 @@ pub fn peak_bytes() -> usize {
 }
 
 fn interrupt() {
-    let was = account::interrupt_begins();
+    let was = account::begin_interrupt();
     let (now, cpu) = (now_ns(), this_cpu_id());
     let next_tick = &NEXT_TICKS[cpu];
     let is_tick = now >= next_tick.load(Relaxed);

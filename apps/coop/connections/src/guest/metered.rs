@@ -29,7 +29,7 @@ impl<F: Future> Future for Metered<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let was = account::poll_begins();
+        let was = account::begin_poll();
         let poll = self.project().future.poll(context);
         account::hand_to(was);
         poll

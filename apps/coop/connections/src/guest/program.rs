@@ -38,7 +38,7 @@ pub fn alive() -> usize {
 }
 
 /// Counts the end of the calling component, as its last step.
-pub fn ends() {
+pub fn count_end() {
     ALIVE.fetch_sub(1, AcqRel);
 }
 
@@ -83,7 +83,7 @@ impl Program for Coroutines {
         match spawned {
             Ok(handle) => drop(handle),
             Err(_) => {
-                ends();
+                count_end();
                 return Err(OutOfMemory);
             }
         }

@@ -127,12 +127,12 @@ pub fn run<P: Program, S: Service>(load: &Load, program: &P, service: S) -> Outc
     let mut outcome = Outcome::default();
 
     let before = used_bytes();
-    service::had_no_memory();
+    service::take_out_of_memory();
     let all = |connection: &&Arc<Connection>| start(connection, load, program, service).is_ok();
     outcome.started = connections.iter().take_while(all).count();
     // Until each of them waits.
     (0..3).for_each(|_| sleep(TICK));
-    outcome.out_of_memory = service::had_no_memory() || outcome.started < load.connections;
+    outcome.out_of_memory = service::take_out_of_memory() || outcome.started < load.connections;
     outcome.waiting_bytes = used_bytes().saturating_sub(before);
     if !outcome.out_of_memory {
         device::arm(arrivals);
@@ -141,8 +141,8 @@ pub fn run<P: Program, S: Service>(load: &Load, program: &P, service: S) -> Outc
         }
         outcome.account = account::closed();
         outcome.peak_bytes = device::peak_bytes().saturating_sub(before);
-        wait_until(|| !connections.iter().any(|c| c.client.waits()));
-        outcome.out_of_memory = service::had_no_memory();
+        wait_until(|| !connections.iter().any(|c| c.client.is_waiting()));
+        outcome.out_of_memory = service::take_out_of_memory();
     }
 
     connections.iter().for_each(|c| c.socket.close());

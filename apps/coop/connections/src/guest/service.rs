@@ -33,12 +33,12 @@ pub trait Service: Copy + Send + Sync + 'static {
     ) -> impl Future<Output = Option<Buffer>> + Send;
 }
 
-/// True if an operation had no memory since the last question.
-static HAD_NO_MEMORY: AtomicBool = AtomicBool::new(false);
+/// True if an operation had no memory since the last call.
+static OUT_OF_MEMORY: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if an operation had no memory since the last call.
-pub fn had_no_memory() -> bool {
-    HAD_NO_MEMORY.swap(false, Relaxed)
+pub fn take_out_of_memory() -> bool {
+    OUT_OF_MEMORY.swap(false, Relaxed)
 }
 
 /// Tries a read at once, and spawns a coroutine of this domain for one that has to wait, at the priority of its
@@ -60,7 +60,7 @@ impl Service for Operations {
         match self.0.try_spawn(Metered::new(operation), priority) {
             Ok(operation) => operation.await.ok().flatten(),
             Err(_) => {
-                HAD_NO_MEMORY.store(true, Relaxed);
+                OUT_OF_MEMORY.store(true, Relaxed);
                 None
             }
         }
