@@ -185,7 +185,7 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// part that has not been accounted for. [`let_go`](Self::let_go) or
     /// [`set_aside`](Self::set_aside) follows.
     #[inline]
-    pub fn gives_way(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
+    pub fn end(&mut self, task: &Task<T, S>, now: Counts) -> Counts {
         self.stamp = now;
         let account = task.policy_state().account();
         debug_assert!(account.here.load(Relaxed), "HERE: it runs");
@@ -205,7 +205,10 @@ impl<T, S: Accounted> RunIntervals<T, S> {
     /// If the handle belongs to another task.
     #[inline(always)]
     pub fn set_aside(&self, task: &Arc<Task<T, S>>) {
-        assert!(self.running.holds(task), "YIELDER: who runs is kept");
+        assert!(
+            self.running.holds(task),
+            "YIELDER: the running task is kept"
+        );
     }
 
     /// Sets a task aside, and notes that it is charged up to `now`. It is for policies that charge

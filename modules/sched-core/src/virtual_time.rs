@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(
             cell.moves(Counts(10), 10, all.clone()).by,
             0,
-            "nobody is there"
+            "no task is there"
         );
         cell.join(NORMAL_WEIGHT);
         assert_eq!(cell.moves(Counts(30), 20, all.clone()).by, 20 * unit);

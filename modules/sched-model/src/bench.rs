@@ -24,7 +24,7 @@ pub trait Scheduler:
 }
 
 /// A scheduler whose policy gives tasks to other CPUs.
-pub trait Gives: Scheduler {
+pub trait MigratingScheduler: Scheduler {
     /// Calls [`migrate_out`](Policy::migrate_out) of its policy.
     fn migrate_out(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>>;
 
@@ -39,7 +39,7 @@ impl<P: Policy<Inner = &'static str, State: InitialState>> Scheduler for Adapter
     type State = P::State;
 }
 
-impl<P: Policy<Inner = &'static str, State: InitialState>> Gives for Adapter<P> {
+impl<P: Policy<Inner = &'static str, State: InitialState>> MigratingScheduler for Adapter<P> {
     fn migrate_out(&mut self, may: &dyn Fn(&&'static str) -> bool) -> Option<Handle<Self>> {
         self.policy_mut()
             .migrate_out(&|task| may(task.inner()), &|| true)
@@ -280,7 +280,7 @@ pub fn task<S: Scheduler>(name: &'static str) -> Handle<S> {
 
 /// Asserts that a tick that hits `main` lets a ready task run first. `main` is not picked before it blocks or yields for
 /// the first time, so no queue has an account of it.
-pub fn hits_main<S: Scheduler>() {
+pub fn assert_tick_preempts_main<S: Scheduler>() {
     let mut bench = Bench::<S>::new();
     let main = bench.current.clone().unwrap();
     assert!(!bench.scheduler.task_tick(&main), "alone");
@@ -289,7 +289,7 @@ pub fn hits_main<S: Scheduler>() {
 }
 
 /// Asserts that all nice values are accepted, and no others.
-pub fn checks_nice_values<S: Scheduler>() {
+pub fn assert_nice_range<S: Scheduler>() {
     let mut bench = Bench::<S>::running(&["a"]);
     for nice in -20..=19 {
         assert!(bench.set_priority(nice));
@@ -313,9 +313,9 @@ pub fn most_steps<S: Scheduler>(bench: &mut Bench<S>, ticks: usize) -> usize {
         let new = task::<S>("new");
         count(&mut || bench.scheduler.add_task(new.clone()));
         // The running task yields or is preempted, or it blocks and wakes.
-        let comes_back = round % 3 != 0;
+        let is_put_back = round % 3 != 0;
         for wakes in [false, true] {
-            if comes_back != wakes {
+            if is_put_back != wakes {
                 let put = preempt || round % 3 == 1;
                 count(&mut || bench.scheduler.put_prev_task(running.clone(), put));
             }
@@ -337,7 +337,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Simulates steps on three queues. Tasks yield, are preempted, sleep, change priority, migrate,
 /// come, are removed and are given away. After each step `assert_valid` looks at all queues.
-pub fn whatever_happens<S: Gives>(
+pub fn whatever_happens<S: MigratingScheduler>(
     steps: Vec<Step>,
     assert_valid: impl Fn(&mut Bench<S>),
 ) -> Vec<Bench<S>> {
@@ -386,7 +386,7 @@ pub fn whatever_happens<S: Gives>(
 
 /// Asserts that after any steps the first task given away is the one that would run next, and that
 /// each task is given once.
-pub fn gives_who_would_run<S: Gives>(steps: &[Step]) {
+pub fn assert_migrates_next_task<S: MigratingScheduler>(steps: &[Step]) {
     let played = || {
         let mut queues = whatever_happens::<S>(steps.to_vec(), |_| {});
         let mut bench = queues.swap_remove(0);

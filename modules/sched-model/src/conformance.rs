@@ -26,7 +26,7 @@
 //! 13. `any_priority_is_answered`: with true or false, but the task stays.
 //! 14. `yielders_take_turns`: a task that yields is not picked again while another is ready, but
 //!     for [`Promises::repick_after_yield`].
-//! 15. `gc_stops_nobody`: it busy-yields while a dead task's handle is held, and the other tasks
+//! 15. `gc_stops_no_task`: it busy-yields while a dead task's handle is held, and the other tasks
 //!     make progress.
 //! 16. `sleepers_wake`: also when all tasks sleep, and when one never does.
 //! 17. `the_notified_wake`: a chain of notifications is passed on, with and without a yield of the
@@ -42,7 +42,7 @@
 //! 25. `a_job_gets_done_beside_yielders`: the job runs beside 1, 2, 3, 10 and 100 tasks that do
 //!     nothing but yield, and a `gc` that spins over a held handle. They delay it by no more than
 //!     the policy [promises](Promises::done_beside).
-//! 26. `nobody_waits_for_longer_than_promised`: hogs, workers, yielders, sleepers and late tasks
+//! 26. `no_task_waits_for_longer_than_promised`: hogs, workers, yielders, sleepers and late tasks
 //!     run beside each other for hundreds of ticks.
 //! 27. `random_programs`: all of it mixed, on machines of all kinds.
 //!
@@ -116,7 +116,7 @@ fn rules<S: ModelScheduler>() -> [Rule<S>; 27] {
         any_priority_is_answered;
         programs:
         yielders_take_turns,
-        gc_stops_nobody,
+        gc_stops_no_task,
         sleepers_wake,
         the_notified_wake,
         late_tasks_get_their_turn,
@@ -127,7 +127,7 @@ fn rules<S: ModelScheduler>() -> [Rule<S>; 27] {
         migrants_arrive,
         a_wake_may_ask_for_rescheduling,
         a_job_gets_done_beside_yielders,
-        nobody_waits_for_longer_than_promised,
+        no_task_waits_for_longer_than_promised,
         random_programs;
     ]
 }

@@ -264,12 +264,12 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// Enqueues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason) {
+    fn enqueue_slow(&mut self, task: Arc<CfsTask<T>>, why: EnqueueReason) {
         let now = C::now();
         if !self.intervals.ran_here(&task, why) {
             return self.arrived(task, why, now);
         }
-        let interval = self.intervals.gives_way(&task, now);
+        let interval = self.intervals.end(&task, now);
         self.intervals.let_go();
         self.charge(&task, interval); // rule 10: and no more
         let key = task.key();
@@ -324,10 +324,10 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Policy for Cfs<T, C, Q> {
         // Code that a yield does not need is out of line, and is its last call. So no register is
         // saved over it, and `axtask` can inline the rest.
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(&task, why) {
-            return self.comes_back(task, why);
+            return self.enqueue_slow(task, why);
         }
         let now = C::now();
-        let interval = self.intervals.gives_way(&task, now);
+        let interval = self.intervals.end(&task, now);
         self.charge(&task, interval);
         self.intervals.set_aside_charged(&task, now); // rule 6
     }

@@ -9,7 +9,7 @@
 //!  2. **Workers.** A worker has the priority of the most urgent coroutine that is ready in its
 //!     domain at the time of the decision, not at the time of its put. A worker whose domain has
 //!     nothing ready comes after all other tasks. The coroutine that a worker polls counts, too,
-//!     while the worker runs or is preempted. That is the one that it [says](CoopState::polls), or
+//!     while the worker runs or is preempted. That is the one that it [says](CoopState::set_polled), or
 //!     else the one that it was picked for. The ready coroutines of its domain count for a
 //!     preempted worker only if no other worker of the domain waits in this queue that could take
 //!     them at once.
@@ -131,32 +131,32 @@ impl<T, S: CoopSource> Coop<T, S> {
 
     #[cold]
     #[inline(never)]
-    fn wakes(&mut self, task: Arc<CoopTask<T>>) {
-        self.ready.arrives(task, EnqueueReason::Woken);
+    fn enqueue_woken(&mut self, task: Arc<CoopTask<T>>) {
+        self.ready.push_back(task, EnqueueReason::Woken);
     }
 
     #[cold]
     #[inline(never)]
-    fn is_handed_over(&mut self, task: Arc<CoopTask<T>>) {
-        self.ready.arrives(task, EnqueueReason::HandedOver);
+    fn enqueue_handed_over(&mut self, task: Arc<CoopTask<T>>) {
+        self.ready.push_back(task, EnqueueReason::HandedOver);
     }
 
     #[cold]
     #[inline(never)]
-    fn is_preempted(&mut self, task: Arc<CoopTask<T>>) {
+    fn enqueue_preempted(&mut self, task: Arc<CoopTask<T>>) {
         if self.is_share_due() {
             self.is_aside_preempted = true;
             self.aside.put(task);
         } else {
-            self.goes_on(task);
+            self.requeue_preempted(task);
         }
     }
 
     /// Requeues a preempted task (rule 5).
-    fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
+    fn requeue_preempted(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().is_over() {
-            true => self.ready.arrives(task, EnqueueReason::Preempted),
-            false => self.ready.goes_on(task),
+            true => self.ready.push_back(task, EnqueueReason::Preempted),
+            false => self.ready.push_front(task),
         }
     }
 
@@ -178,12 +178,12 @@ impl<T, S: CoopSource> Coop<T, S> {
         self.ticks = (self.ticks - SHARE_TICKS).min(SHARE_TICKS - 1);
         if let Some(aside) = self.aside.take() {
             match was_preempted {
-                true => self.goes_on(aside),
-                false => self.ready.arrives(aside, EnqueueReason::Yielded),
+                true => self.requeue_preempted(aside),
+                false => self.ready.push_back(aside, EnqueueReason::Yielded),
             }
         }
         if self.ready.most_urgent(summary) < level {
-            next.policy_state().has_one_tick();
+            next.policy_state().limit_to_one_tick();
         }
         Some(next)
     }
@@ -205,11 +205,11 @@ impl<T, S: CoopSource> Coop<T, S> {
     }
 
     /// Returns the level of the running task (rules 1, 2 and 8).
-    fn runs_at(running: &CoopTask<T>, summary: u64) -> Level {
+    fn level_of_running(running: &CoopTask<T>, summary: u64) -> Level {
         let state = running.policy_state();
         match state.served() {
             None => state.level(),
-            Some(domain) => state.runs_at(domain, summary),
+            Some(domain) => state.running_level(domain, summary),
         }
     }
 }
@@ -230,7 +230,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
     };
 
     fn spawned(&mut self, task: Arc<CoopTask<T>>) {
-        self.ready.arrives(task, EnqueueReason::Woken);
+        self.ready.push_back(task, EnqueueReason::Woken);
     }
 
     #[inline]
@@ -238,9 +238,9 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         // All but yields is out of line, so that `axtask` can inline the rest.
         match why {
             EnqueueReason::Yielded => self.aside.put(task), // rule 6
-            EnqueueReason::Preempted => self.is_preempted(task),
-            EnqueueReason::Woken => self.wakes(task),
-            EnqueueReason::HandedOver => self.is_handed_over(task),
+            EnqueueReason::Preempted => self.enqueue_preempted(task),
+            EnqueueReason::Woken => self.enqueue_woken(task),
+            EnqueueReason::HandedOver => self.enqueue_handed_over(task),
         }
     }
 
@@ -257,7 +257,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
             yielder.policy_state().renew();
             return Some(yielder);
         };
-        self.ready.yields(yielder);
+        self.ready.push_back_yielded(yielder);
         Some(next)
     }
 
@@ -270,7 +270,7 @@ impl<T, S: CoopSource> Policy for Coop<T, S> {
         self.look_for_donations();
         self.ticks += 1;
         let summary = Self::summary();
-        let level = Self::runs_at(running, summary);
+        let level = Self::level_of_running(running, summary);
         let most_urgent = self.ready.most_urgent(summary);
         let is_over = running.policy_state().is_over();
         // Rule 4.

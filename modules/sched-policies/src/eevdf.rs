@@ -421,12 +421,12 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
     /// Enqueues a task that has not just yielded here.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
+    fn enqueue_slow(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
         let now = C::now();
         if !self.intervals.ran_here(&task, why) {
             return self.arrived(task, why, now);
         }
-        let interval = self.intervals.gives_way(&task, now);
+        let interval = self.intervals.end(&task, now);
         self.intervals.let_go();
         self.charge(state(&task), interval); // rule 9: and no more
         self.next_request(state(&task));
@@ -461,7 +461,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.leave(state);
     }
 
-    fn is_anybody_ready(&self) -> bool {
+    fn has_ready(&self) -> bool {
         !(self.eligible.is_empty() && self.waiting.is_empty())
     }
 }
@@ -523,10 +523,10 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
     fn enqueue(&mut self, task: Arc<EevdfTask<T>>, why: EnqueueReason) {
         // A yield's path is inlined as under CFS.
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(&task, why) {
-            return self.comes_back(task, why);
+            return self.enqueue_slow(task, why);
         }
         let now = C::now();
-        let interval = self.intervals.gives_way(&task, now);
+        let interval = self.intervals.end(&task, now);
         self.charge(state(&task), interval);
         self.intervals.set_aside_charged(&task, now); // rule 8
     }
@@ -570,7 +570,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         self.fit();
         let Some(interval) = RunIntervals::take_uncharged(running, now) else {
             // `main` before its first pick has no account: any ready task goes before it.
-            return Tick::reschedule_if(self.is_anybody_ready());
+            return Tick::reschedule_if(self.has_ready());
         };
         let state = state(running);
         self.charge(state, interval);
@@ -578,7 +578,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         if self.slice != Counts::ZERO {
             self.forgive(state);
         }
-        Tick::reschedule_if(self.next_request(state) && self.is_anybody_ready()) // rule 5
+        Tick::reschedule_if(self.next_request(state) && self.has_ready()) // rule 5
     }
 
     fn remove(&mut self, task: &Arc<EevdfTask<T>>) -> Option<Arc<EevdfTask<T>>> {

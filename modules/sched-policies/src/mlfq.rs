@@ -236,26 +236,26 @@ impl<T, C: Clock, const RESET: u32> Mlfq<T, C, RESET> {
     /// Takes the fast path of a task that yields within its allotment. Returns true if the task
     /// fits. If not, nothing has happened to it.
     #[inline]
-    fn only_yields(&mut self, task: &Arc<MlfqTask<T>>, why: EnqueueReason) -> bool {
+    fn try_enqueue_yielded(&mut self, task: &Arc<MlfqTask<T>>, why: EnqueueReason) -> bool {
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(task, why) {
             return false;
         }
-        let interval = self.intervals.gives_way(task, C::now());
-        let only = self.charge_within(task.policy_state(), interval, Counts::ZERO);
-        if only {
+        let interval = self.intervals.end(task, C::now());
+        let fits = self.charge_within(task.policy_state(), interval, Counts::ZERO);
+        if fits {
             self.intervals.set_aside(task); // rule 8
         }
-        only
+        fits
     }
 
     /// Enqueues any task by the slow path.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<MlfqTask<T>>, why: EnqueueReason) {
+    fn enqueue_slow(&mut self, task: Arc<MlfqTask<T>>, why: EnqueueReason) {
         let now = C::now();
         let state = task.policy_state();
         let (interval, why) = if self.intervals.ran_here(&task, why) {
-            let interval = self.intervals.gives_way(&task, now);
+            let interval = self.intervals.end(&task, now);
             self.intervals.let_go();
             (interval, why)
         } else {
@@ -342,8 +342,8 @@ impl<T, C: Clock, const RESET: u32> Policy for Mlfq<T, C, RESET> {
 
     #[inline]
     fn enqueue(&mut self, task: Arc<MlfqTask<T>>, why: EnqueueReason) {
-        if !self.only_yields(&task, why) {
-            self.comes_back(task, why);
+        if !self.try_enqueue_yielded(&task, why) {
+            self.enqueue_slow(task, why);
         }
     }
 

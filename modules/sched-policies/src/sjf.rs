@@ -223,32 +223,32 @@ impl<T, C: Clock> Sjf<T, C> {
     /// Takes the fast path of a task that yields after a burst of its class. Returns true if the
     /// task fits. If not, nothing has happened to it.
     #[inline]
-    fn only_yields(&mut self, task: &Arc<SjfTask<T>>, why: EnqueueReason) -> bool {
+    fn try_enqueue_yielded(&mut self, task: &Arc<SjfTask<T>>, why: EnqueueReason) -> bool {
         if why != EnqueueReason::Yielded || !self.intervals.ran_here(task, why) {
             return false;
         }
-        let burst = self.intervals.gives_way(task, C::now());
-        let only = task.policy_state().learn_within(burst);
-        if only {
+        let burst = self.intervals.end(task, C::now());
+        let fits = task.policy_state().learn_within(burst);
+        if fits {
             self.intervals.set_aside(task); // rule 6
         }
-        only
+        fits
     }
 
     /// Enqueues any task by the slow path.
     #[cold]
     #[inline(never)]
-    fn comes_back(&mut self, task: Arc<SjfTask<T>>, why: EnqueueReason) {
+    fn enqueue_slow(&mut self, task: Arc<SjfTask<T>>, why: EnqueueReason) {
         let ran_here = self.intervals.ran_here(&task, why);
         if ran_here && why == EnqueueReason::Yielded {
             // The fast path has read the counter.
-            let burst = self.intervals.gives_way(&task, self.intervals.now::<C>());
+            let burst = self.intervals.end(&task, self.intervals.now::<C>());
             task.policy_state().learn(burst);
             return self.intervals.set_aside_from(&task, C::now()); // STEADY
         }
         let now = C::now();
         let interval = if ran_here {
-            let interval = self.intervals.gives_way(&task, now);
+            let interval = self.intervals.end(&task, now);
             self.intervals.let_go();
             interval
         } else {
@@ -299,8 +299,8 @@ impl<T, C: Clock> Policy for Sjf<T, C> {
 
     #[inline]
     fn enqueue(&mut self, task: Arc<SjfTask<T>>, why: EnqueueReason) {
-        if !self.only_yields(&task, why) {
-            self.comes_back(task, why);
+        if !self.try_enqueue_yielded(&task, why) {
+            self.enqueue_slow(task, why);
         }
     }
 

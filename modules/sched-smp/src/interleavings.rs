@@ -117,7 +117,7 @@ fn both<A, B: 'static>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + 'static) -
 }
 
 /// Returns the reason for which the task of this number is posted.
-fn comes_as(number: u32) -> PostReason {
+fn post_reason_of(number: u32) -> PostReason {
     [PostReason::Woken, PostReason::New, PostReason::HandedOver][number as usize % 3]
 }
 
@@ -126,7 +126,7 @@ fn posted(number: u32) -> Posted {
     let job = Box::new(Job::new(number, u64::MAX));
     Posted {
         task: Box::into_raw(job).cast(),
-        reason: comes_as(number),
+        reason: post_reason_of(number),
     }
 }
 
@@ -134,7 +134,7 @@ fn posted(number: u32) -> Posted {
 fn taken(posted: Posted) -> u32 {
     // SAFETY: `posted` made the handle, and the task is never freed.
     let job = unsafe { &*posted.task.cast::<Job>() };
-    assert_eq!(posted.reason, comes_as(job.number));
+    assert_eq!(posted.reason, post_reason_of(job.number));
     job.seen()
 }
 
@@ -179,14 +179,14 @@ fn seen_task_that_comes_while_another_cpu_requests() {
 fn seen_tasks_come_to_two_cpus_while_a_third_requests_a_task() {
     explore(|| {
         let smp = in_one_order();
-        let comes_to = |cpu| {
+        let set_waiting = |cpu| {
             move || {
                 smp.set_waiting(cpu, 1);
                 smp.requesting() == 1 << 1
             }
         };
-        let other = thread::spawn(comes_to(2));
-        let (sees, ()) = both(comes_to(0), || {
+        let other = thread::spawn(set_waiting(2));
+        let (sees, ()) = both(set_waiting(0), || {
             smp.request_task(1);
             smp.ask_any(&machine(), 1);
         });
@@ -197,7 +197,7 @@ fn seen_tasks_come_to_two_cpus_while_a_third_requests_a_task() {
 }
 
 /// Makes CPU 2 request a task again and again, and returns the tasks that it was posted.
-fn eats(smp: &SmpState, times: u32) -> Vec<u32> {
+fn take_posts(smp: &SmpState, times: u32) -> Vec<u32> {
     let mut tasks = Vec::new();
     for _ in 0..times {
         if let Some(task) = smp.take_post(2) {
@@ -209,7 +209,7 @@ fn eats(smp: &SmpState, times: u32) -> Vec<u32> {
 }
 
 /// Posts a task to CPU 2 if it has an open request, and returns the task's number.
-fn gives(smp: &SmpState, number: u32) -> Option<u32> {
+fn answer_request(smp: &SmpState, number: u32) -> Option<u32> {
     smp.take_request(2).then(|| {
         smp.post(&machine(), 2, posted(number));
         number
@@ -221,7 +221,7 @@ fn request_that_two_cpus_answer_with_one_task() {
     explore(|| {
         let smp = &*SMP_STATE;
         smp.request_task(2);
-        let (one, other) = both(|| gives(smp, 1), || gives(smp, 2));
+        let (one, other) = both(|| answer_request(smp, 1), || answer_request(smp, 2));
         assert!(one.is_some() != other.is_some(), "{one:?}, {other:?}");
         assert_eq!(smp.take_post(2).map(taken), one.or(other));
         assert_eq!(smp.take_post(2), None);
@@ -233,12 +233,12 @@ fn request_that_two_cpus_answer_while_a_third_takes() {
     explore(|| {
         let smp = &*SMP_STATE;
         smp.request_task(2);
-        let giver = thread::spawn(|| [gives(smp, 1), gives(smp, 2)]);
-        let (early, last) = both(|| eats(smp, 2), || gives(smp, 3));
+        let giver = thread::spawn(|| [answer_request(smp, 1), answer_request(smp, 2)]);
+        let (early, last) = both(|| take_posts(smp, 2), || answer_request(smp, 3));
         let of_first = giver.join().expect("a CPU does not panic");
         let mut given: Vec<_> = of_first.into_iter().chain([last]).flatten().collect();
         let mut tasks = early;
-        tasks.extend(eats(smp, 2));
+        tasks.extend(take_posts(smp, 2));
         given.sort_unstable();
         tasks.sort_unstable();
         assert_eq!(tasks, given);
@@ -250,11 +250,11 @@ fn request_that_is_withdrawn() {
     explore(|| {
         let smp = &*SMP_STATE;
         smp.request_task(2);
-        let giver = thread::spawn(|| gives(smp, 1));
-        let (takes_back, other) = both(|| smp.take_request(2), || gives(smp, 2));
+        let giver = thread::spawn(|| answer_request(smp, 1));
+        let (is_withdrawn, other) = both(|| smp.take_request(2), || answer_request(smp, 2));
         let one = giver.join().expect("a CPU does not panic");
         let owed = one.or(other);
-        let winners = [takes_back, one.is_some(), other.is_some()];
+        let winners = [is_withdrawn, one.is_some(), other.is_some()];
         assert_eq!(winners.into_iter().filter(|wins| *wins).count(), 1);
         assert_eq!(smp.take_post(2).map(taken), owed);
     });
@@ -269,7 +269,7 @@ struct Found {
 
 impl Found {
     /// Looks for requests and posts, as at a tick.
-    fn looks(&mut self, smp: &SmpState) {
+    fn look(&mut self, smp: &SmpState) {
         smp.was_interrupted(0);
         self.tasks.extend(smp.take_post(0).map(taken));
         match smp.take_askers(0) {
@@ -279,34 +279,34 @@ impl Found {
     }
 
     /// Takes an IPI if one is pending, and returns true if so.
-    fn is_interrupted(&mut self, smp: &SmpState) -> bool {
-        let is = LINES[0].swap(false, AcqRel);
-        if is {
-            self.looks(smp);
+    fn take_ipi(&mut self, smp: &SmpState) -> bool {
+        let is_pending = LINES[0].swap(false, AcqRel);
+        if is_pending {
+            self.look(smp);
         }
-        is
+        is_pending
     }
 }
 
 /// Interrupts CPU 0, which may tick once, while two others leave something for it. At the end it takes the IPIs that are
 /// still pending.
-fn level(ticks: bool, other: fn(&SmpState) -> Option<u32>) {
+fn interrupt_beside_senders(ticks: bool, other: fn(&SmpState) -> Option<u32>) {
     let smp = &*SMP_STATE;
     smp.request_task(2);
-    let asks = thread::spawn(|| smp.ask(&machine(), 0, 1));
+    let asker = thread::spawn(|| smp.ask(&machine(), 0, 1));
     let (mut found, number) = both(
         || {
             let mut found = Found::default();
             if ticks {
-                found.looks(smp);
+                found.look(smp);
             }
-            found.is_interrupted(smp);
+            found.take_ipi(smp);
             found
         },
         move || other(smp),
     );
-    asks.join().expect("a CPU does not panic");
-    while found.is_interrupted(smp) {}
+    asker.join().expect("a CPU does not panic");
+    while found.take_ipi(smp) {}
     let askers: u64 = found.askers.iter().sum();
     let expected = if number.is_some() {
         1 << 1
@@ -318,29 +318,29 @@ fn level(ticks: bool, other: fn(&SmpState) -> Option<u32>) {
     assert!(!smp.was_interrupted(0), "the next sender will send no IPI");
 }
 
-fn asks_too(smp: &SmpState) -> Option<u32> {
+fn ask_for_cpu_2(smp: &SmpState) -> Option<u32> {
     smp.ask(&machine(), 0, 2);
     None
 }
 
-fn posts(smp: &SmpState) -> Option<u32> {
+fn post_to_cpu_0(smp: &SmpState) -> Option<u32> {
     smp.post(&machine(), 0, posted(3));
     Some(3)
 }
 
 #[test]
 fn level_interrupts_with_requests() {
-    explore(|| level(false, asks_too));
+    explore(|| interrupt_beside_senders(false, ask_for_cpu_2));
 }
 
 #[test]
 fn level_interrupts_with_a_request_and_a_post() {
-    explore(|| level(false, posts));
+    explore(|| interrupt_beside_senders(false, post_to_cpu_0));
 }
 
 #[test]
 fn level_interrupts_with_a_request_a_post_and_ticks() {
-    explore(|| level(true, posts));
+    explore(|| interrupt_beside_senders(true, post_to_cpu_0));
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn requests_none_is_lost() {
 }
 
 /// Passes on the request of CPU 0 if this CPU was asked: it has no task that may run there.
-fn passes_on(smp: &SmpState, cpu: usize) -> bool {
+fn pass_on_request(smp: &SmpState, cpu: usize) -> bool {
     let asked = smp.take_askers(cpu) & smp.requesting() != 0;
     if asked {
         smp.ask_next(&machine(), 0);
@@ -373,28 +373,28 @@ fn requests_are_passed_on() {
         let smp = &*SMP_STATE;
         smp.set_waiting(1, 2);
         smp.set_waiting(2, 1);
-        let starves = || {
+        let request = || {
             smp.request_task(0);
             smp.ask_any(&machine(), 0);
         };
         let (mut asked, two) = both(
             || {
-                starves();
-                [false, passes_on(smp, 1), false]
+                request();
+                [false, pass_on_request(smp, 1), false]
             },
             || {
                 // Rule 5: a CPU with waiting tasks looks for requests at its tick.
                 if smp.requesting() == 1 {
                     smp.ask_next(&machine(), 0);
                 }
-                passes_on(smp, 2)
+                pass_on_request(smp, 2)
             },
         );
         asked[2] |= two;
         // From here on only IPIs are left.
         while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
             smp.was_interrupted(cpu);
-            asked[cpu] |= passes_on(smp, cpu);
+            asked[cpu] |= pass_on_request(smp, cpu);
         }
         assert_eq!(asked, [false, true, true], "a CPU was left out");
     });
@@ -409,7 +409,7 @@ fn requests_are_passed_on_in_their_round() {
         smp.request_task(0);
         smp.ask_any(&machine(), 0);
         let (_, ()) = both(
-            || passes_on(smp, 1),
+            || pass_on_request(smp, 1),
             || {
                 assert!(smp.take_request(0));
                 smp.request_task(0);
@@ -419,7 +419,7 @@ fn requests_are_passed_on_in_their_round() {
         let mut asked = [false; CPUS];
         while let Some(cpu) = (1..CPUS).find(|&cpu| LINES[cpu].swap(false, AcqRel)) {
             smp.was_interrupted(cpu);
-            asked[cpu] |= passes_on(smp, cpu);
+            asked[cpu] |= pass_on_request(smp, cpu);
         }
         assert!(asked[2], "a CPU was left out");
     });
@@ -434,7 +434,7 @@ fn sent(number: u32) -> (Posted, &'static AtomicPtr<()>) {
 }
 
 /// Takes all tasks that were sent to CPU 2.
-fn takes_sent(smp: &SmpState) -> Vec<u32> {
+fn take_all_sent(smp: &SmpState) -> Vec<u32> {
     let mut tasks = Vec::new();
     let mut sent = smp.take_sent(2);
     while let Some(posted) = Posted::of_tagged(sent) {
@@ -448,15 +448,15 @@ fn takes_sent(smp: &SmpState) -> Vec<u32> {
 #[test]
 fn sent_two_senders_and_a_taker() {
     explore(|| {
-        let sends = |number| {
+        let send = |number| {
             let (posted, link) = sent(number);
             SMP_STATE.send(&machine(), 2, posted, |before| link.store(before, Relaxed));
         };
-        let sender = thread::spawn(move || [1, 2].map(sends));
-        let (mut tasks, ()) = both(|| takes_sent(&SMP_STATE), move || sends(3));
+        let sender = thread::spawn(move || [1, 2].map(send));
+        let (mut tasks, ()) = both(|| take_all_sent(&SMP_STATE), move || send(3));
         sender.join().expect("a CPU does not panic");
         assert!(LINES[2].load(Relaxed), "no IPI is sent");
-        tasks.extend(takes_sent(&SMP_STATE));
+        tasks.extend(take_all_sent(&SMP_STATE));
         tasks.sort_unstable();
         assert_eq!(tasks, [1, 2, 3]);
     });
@@ -465,11 +465,11 @@ fn sent_two_senders_and_a_taker() {
 /// A CPU with the layer, and the task that it runs.
 struct Layer {
     cpu: usize,
-    runs: Option<Arc<FifoTask<Job>>>,
+    current: Option<Arc<FifoTask<Job>>>,
 }
 
 /// Puts a new task into this CPU's queue.
-fn comes(cpu: usize, number: u32, may_run: u64) {
+fn enqueue_new(cpu: usize, number: u32, may_run: u64) {
     let task = Arc::new(FifoTask::new(Job::new(number, may_run)));
     queue(cpu).add_task(task);
 }
@@ -481,14 +481,14 @@ fn queue(cpu: usize) -> MutexGuard<'static, Queue> {
 impl Layer {
     /// Returns a CPU that has found no task, simulated by this thread.
     fn idle(cpu: usize) -> Self {
-        let mut layer = Self { cpu, runs: None };
-        layer.picks();
+        let mut layer = Self { cpu, current: None };
+        layer.pick();
         layer
     }
 
     /// Returns a CPU that runs a task that is pinned to it.
     fn busy(cpu: usize, number: u32) -> Self {
-        comes(cpu, number, 1 << cpu);
+        enqueue_new(cpu, number, 1 << cpu);
         Self::idle(cpu)
     }
 
@@ -497,42 +497,42 @@ impl Layer {
         THIS_CPU.with(|this| this.set(self.cpu));
     }
 
-    fn picks(&mut self) {
+    fn pick(&mut self) {
         self.here();
-        self.runs = queue(self.cpu).pick_next_task();
+        self.current = queue(self.cpu).pick_next_task();
     }
 
     /// Takes a timer tick or an IPI.
-    fn ticks(&mut self) {
+    fn tick(&mut self) {
         self.here();
-        match &self.runs {
+        match &self.current {
             Some(task) => {
                 queue(self.cpu).task_tick(task);
             }
-            None => self.picks(),
+            None => self.pick(),
         }
     }
 
     /// Takes an IPI if one is pending, and returns true if so.
-    fn is_interrupted(&mut self) -> bool {
-        let is = LINES[self.cpu].swap(false, AcqRel);
-        if is {
-            self.ticks();
+    fn take_ipi(&mut self) -> bool {
+        let is_pending = LINES[self.cpu].swap(false, AcqRel);
+        if is_pending {
+            self.tick();
         }
-        is
+        is_pending
     }
 }
 
 /// Delivers all pending IPIs. Asserts that every CPU runs a task then, and that each of the `tasks`
 /// tasks is in one place.
-fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
-    while layers.iter_mut().any(Layer::is_interrupted) {}
+fn assert_none_idles(mut layers: Vec<Layer>, tasks: u32) {
+    while layers.iter_mut().any(Layer::take_ipi) {}
     let mut numbers = Vec::new();
     for layer in &mut layers {
-        assert!(layer.runs.is_some(), "CPU {} idles", layer.cpu);
-        while let Some(task) = layer.runs.take() {
+        assert!(layer.current.is_some(), "CPU {} idles", layer.cpu);
+        while let Some(task) = layer.current.take() {
             numbers.push(task.inner().seen());
-            layer.picks();
+            layer.pick();
         }
     }
     numbers.sort_unstable();
@@ -540,7 +540,7 @@ fn none_idles(mut layers: Vec<Layer>, tasks: u32) {
 }
 
 /// Connects the layers to the machine.
-fn connected() {
+fn connect_layers() {
     // SAFETY: all layers are those of `QUEUES`, with tasks that are `Job`s. Each is called by the
     // thread that simulates its CPU.
     unsafe { in_one_order().connect(machine()) };
@@ -549,125 +549,125 @@ fn connected() {
 #[test]
 fn layer_a_task_comes_while_another_cpu_requests_a_task() {
     explore(|| {
-        connected();
+        connect_layers();
         let mut busy = Layer::busy(0, 0);
         let (_, idle) = both(
             || {
-                comes(0, 1, u64::MAX);
-                busy.is_interrupted()
+                enqueue_new(0, 1, u64::MAX);
+                busy.take_ipi()
             },
             || {
                 let mut idle = Layer::idle(1);
-                idle.is_interrupted();
+                idle.take_ipi();
                 idle
             },
         );
-        none_idles(vec![busy, idle], 2);
+        assert_none_idles(vec![busy, idle], 2);
     });
 }
 
 #[test]
 fn layer_tasks_come_to_an_idle_cpu_and_to_a_busy_one() {
     explore(|| {
-        connected();
+        connect_layers();
         let mut idle = Layer::idle(1);
         let mut other = Layer::idle(2);
         let mut busy = Layer::busy(0, 0);
         let interrupted = thread::spawn(move || {
-            idle.is_interrupted();
+            idle.take_ipi();
             idle
         });
         let (_, other) = both(
             || {
-                comes(0, 1, u64::MAX);
-                busy.is_interrupted()
+                enqueue_new(0, 1, u64::MAX);
+                busy.take_ipi()
             },
             || {
                 other.here();
-                comes(1, 2, u64::MAX);
-                other.is_interrupted();
+                enqueue_new(1, 2, u64::MAX);
+                other.take_ipi();
                 other
             },
         );
         let idle = interrupted.join().expect("a CPU does not panic");
-        none_idles(vec![busy, idle, other], 3);
+        assert_none_idles(vec![busy, idle, other], 3);
     });
 }
 
 #[test]
 fn layer_two_that_have_tasks_tick_while_a_third_requests_a_task() {
     explore(|| {
-        connected();
+        connect_layers();
         let mut one = Layer::busy(0, 0);
-        comes(0, 1, u64::MAX);
+        enqueue_new(0, 1, u64::MAX);
         let mut other = Layer::busy(1, 2);
-        comes(1, 3, u64::MAX);
+        enqueue_new(1, 3, u64::MAX);
         let other = thread::spawn(move || {
-            other.ticks();
+            other.tick();
             other
         });
         let (_, idle) = both(
             || {
-                one.ticks();
+                one.tick();
             },
             || Layer::idle(2),
         );
         let other = other.join().expect("a CPU does not panic");
-        none_idles(vec![one, other, idle], 4);
+        assert_none_idles(vec![one, other, idle], 4);
     });
 }
 
 #[test]
 fn layer_a_request_is_passed_on() {
     explore(|| {
-        connected();
+        connect_layers();
         let mut one = Layer::busy(0, 0);
-        comes(0, 1, 1 << 0);
-        comes(0, 2, 1 << 0);
+        enqueue_new(0, 1, 1 << 0);
+        enqueue_new(0, 2, 1 << 0);
         let other = Layer::busy(1, 3);
-        comes(1, 4, u64::MAX);
+        enqueue_new(1, 4, u64::MAX);
         let ((), idle) = both(
             || {
-                one.is_interrupted();
-                one.is_interrupted();
+                one.take_ipi();
+                one.take_ipi();
             },
             || Layer::idle(2),
         );
-        none_idles(vec![one, other, idle], 5);
+        assert_none_idles(vec![one, other, idle], 5);
     });
 }
 
 #[test]
 fn layer_two_request_tasks_and_one_has_tasks() {
     explore(|| {
-        connected();
+        connect_layers();
         let mut busy = Layer::busy(0, 0);
-        comes(0, 1, u64::MAX);
-        comes(0, 2, u64::MAX);
+        enqueue_new(0, 1, u64::MAX);
+        enqueue_new(0, 2, u64::MAX);
         let idle = Layer::idle(2);
-        let (_, other) = both(|| busy.is_interrupted(), || Layer::idle(1));
-        none_idles(vec![busy, other, idle], 3);
+        let (_, other) = both(|| busy.take_ipi(), || Layer::idle(1));
+        assert_none_idles(vec![busy, other, idle], 3);
     });
 }
 
 #[test]
 fn layer_a_task_is_posted_beside_an_interrupt_under_way() {
     explore(|| {
-        connected();
+        connect_layers();
         let mut idle = Layer::idle(1);
         // A request that was made while CPU 1 had tasks.
         SMP_STATE.ask(&machine(), 1, 2);
         let mut busy = Layer::busy(0, 0);
         let (_, idle) = both(
             || {
-                comes(0, 1, u64::MAX);
-                busy.is_interrupted()
+                enqueue_new(0, 1, u64::MAX);
+                busy.take_ipi()
             },
             || {
-                idle.is_interrupted();
+                idle.take_ipi();
                 idle
             },
         );
-        none_idles(vec![busy, idle], 2);
+        assert_none_idles(vec![busy, idle], 2);
     });
 }

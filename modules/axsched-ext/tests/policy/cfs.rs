@@ -26,7 +26,7 @@ fn waits(load: &Load<'_>) -> MaxWait {
         1 => (load.tasks - 1) * LONGEST_WAIT,
         _ => 48 * load.tasks, // queues whose loads differ, and movers among them
     };
-    let promised = load.config.preempt && !load.sets_priorities;
+    let promised = load.config.preempt && !load.has_priority_changes;
     MaxWait {
         time: promised.then(|| late_ticks(load, ticks)),
         ..MaxWait::default()

@@ -22,7 +22,7 @@ fn waits(load: &Load<'_>) -> MaxWait {
     let ticks = u64::from(SHARE_TICKS) * load.tasks + SLICE_TICKS as u64;
     MaxWait {
         time: load.config.preempt.then(|| late_ticks(load, ticks)),
-        dispatches: (!load.sets_priorities).then_some(load.tasks),
+        dispatches: (!load.has_priority_changes).then_some(load.tasks),
         ..MaxWait::default()
     }
 }

@@ -21,7 +21,7 @@ pub fn promises() -> Promises {
 /// Among tasks of equal weight, on one queue and on several.
 fn waits(load: &Load<'_>) -> MaxWait {
     let bound = || late_ticks(load, WAIT_TICKS * load.tasks);
-    let promised = load.config.preempt && !load.sets_priorities;
+    let promised = load.config.preempt && !load.has_priority_changes;
     MaxWait {
         time: promised.then(bound),
         ..MaxWait::default()

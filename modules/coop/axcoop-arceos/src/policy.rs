@@ -13,6 +13,6 @@ pub fn announce_domain(domain: DomainId) {
 /// Tells the scheduler that the calling task serves no domain any more, and has its previous priority.
 pub fn withdraw_domain() {
     if let Some(coop) = axsched::coop_of(&**axtask::current()) {
-        coop.serves_none();
+        coop.stop_serving();
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn yielders_take_turns<S: ModelScheduler>(s: &mut Subject<'_, S>) -> 
     s.run_everywhere(s.config(), program)
 }
 
-pub(super) fn gc_stops_nobody<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
+pub(super) fn gc_stops_no_task<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Holds {
     let dead = Program::new("dead", [Op::Run(1)]);
     let worker = Program::repeat("worker", 30, &[Op::Run(3), Op::Yield, Op::Sleep(5)]);
     let mut main = vec![Op::Spawn(dead.clone()), Op::Spawn(dead), Op::Join(0)];
@@ -202,7 +202,7 @@ fn beside_yielders(job_units: u64, yielders: u64) -> Program {
     Program::new("main", ops)
 }
 
-pub(super) fn nobody_waits_for_longer_than_promised<S: ModelScheduler>(
+pub(super) fn no_task_waits_for_longer_than_promised<S: ModelScheduler>(
     s: &mut Subject<'_, S>,
 ) -> Holds {
     let mut rng = Rng(s.promises.seed ^ 26);

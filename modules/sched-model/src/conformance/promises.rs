@@ -14,8 +14,8 @@ pub struct Load<'a> {
     pub longest_guarded: u64,
     /// The [`Program::serial_time`] of `main`.
     pub serial_time: u64,
-    /// True if a task [sets a priority](Program::sets_priorities).
-    pub sets_priorities: bool,
+    /// True if a task [sets a priority](Program::has_priority_changes).
+    pub has_priority_changes: bool,
     /// The machine on which they run.
     pub config: &'a Config,
 }
@@ -27,7 +27,7 @@ impl<'a> Load<'a> {
             tasks: (main.tasks() + config.cpus) as u64,
             longest_guarded: main.longest_guarded(),
             serial_time: main.serial_time(config),
-            sets_priorities: main.sets_priorities(),
+            has_priority_changes: main.has_priority_changes(),
             config,
         }
     }

@@ -302,7 +302,7 @@ impl Program {
     }
 
     /// Returns true if this program, or any that it spawns, sets a priority.
-    pub fn sets_priorities(&self) -> bool {
+    pub fn has_priority_changes(&self) -> bool {
         let sets = |op: &Op| matches!(op, Op::SetPriority(_));
         self.family().any(|program| program.ops.iter().any(sets))
     }

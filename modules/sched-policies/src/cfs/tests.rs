@@ -438,7 +438,7 @@ fn rule_8_a_charge_by_set_priority_is_kept_over_a_migration() {
 
 #[test]
 fn rule_8_nice_values_are_checked() {
-    bench::checks_nice_values::<Adapter<Policy>>();
+    bench::assert_nice_range::<Adapter<Policy>>();
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn a_re_added_task_is_found_by_remove() {
 
 #[test]
 fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
-    bench::hits_main::<Adapter<Policy>>();
+    bench::assert_tick_preempts_main::<Adapter<Policy>>();
 }
 
 type Exact = Cfs<&'static str, VirtualClock, Ordered<&'static str, CfsState>>;

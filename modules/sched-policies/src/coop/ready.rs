@@ -138,25 +138,25 @@ impl<T> Ready<T> {
 
     /// Puts a task behind all others of its level. It gets a new slice, unless it was handed over
     /// with the rest of one.
-    pub(super) fn arrives(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
+    pub(super) fn push_back(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
         match task.policy_state().served() {
-            None => self.own_arrives(task, why),
-            Some(domain) => self.worker_arrives(task, domain, why),
+            None => self.push_back_own(task, why),
+            Some(domain) => self.push_back_worker(task, domain, why),
         }
     }
 
     /// Puts a task that yields behind all others of its level, at a pick.
     #[inline(always)]
-    pub(super) fn yields(&mut self, task: Arc<CoopTask<T>>) {
+    pub(super) fn push_back_yielded(&mut self, task: Arc<CoopTask<T>>) {
         match task.policy_state().served() {
-            None => self.own_arrives(task, EnqueueReason::Yielded),
-            Some(domain) => self.worker_yields(task, domain),
+            None => self.push_back_own(task, EnqueueReason::Yielded),
+            Some(domain) => self.push_back_yielded_worker(task, domain),
         }
     }
 
     #[inline(never)]
-    fn worker_yields(&mut self, task: Arc<CoopTask<T>>, domain: usize) {
-        self.worker_arrives(task, domain, EnqueueReason::Yielded);
+    fn push_back_yielded_worker(&mut self, task: Arc<CoopTask<T>>, domain: usize) {
+        self.push_back_worker(task, domain, EnqueueReason::Yielded);
     }
 
     /// Gives a task its number (STAMP), and a new slice if it needs one.
@@ -170,7 +170,7 @@ impl<T> Ready<T> {
     }
 
     #[inline(always)]
-    fn own_arrives(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
+    fn push_back_own(&mut self, task: Arc<CoopTask<T>>, why: EnqueueReason) {
         let state = task.policy_state();
         self.stamp(state, why);
         let list = List::own(state.level());
@@ -178,12 +178,12 @@ impl<T> Ready<T> {
         self.lists[list.0].push_back(task);
     }
 
-    fn worker_arrives(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: EnqueueReason) {
+    fn push_back_worker(&mut self, task: Arc<CoopTask<T>>, domain: usize, why: EnqueueReason) {
         self.stamp(task.policy_state(), why);
         if matches!(why, EnqueueReason::Yielded | EnqueueReason::Woken) {
-            task.policy_state().gave_way();
+            task.policy_state().forget_assumed();
         }
-        let claim = task.policy_state().claims();
+        let claim = task.policy_state().current_claim();
         if claim == Level::NOTHING {
             let list = List::fresh(domain);
             self.occupied |= list.bit();
@@ -194,16 +194,16 @@ impl<T> Ready<T> {
 
     /// Puts a task that was preempted within its slice before all others of its level. If its level
     /// has changed and others have waited longer there, it goes behind them.
-    pub(super) fn goes_on(&mut self, task: Arc<CoopTask<T>>) {
+    pub(super) fn push_front(&mut self, task: Arc<CoopTask<T>>) {
         let state = task.policy_state();
         let stamp = state.stamp();
         // The number may be one of another queue, and so any number: see `event::Running`.
         if stamp > self.arrivals {
-            return self.arrives(task, EnqueueReason::Preempted);
+            return self.push_back(task, EnqueueReason::Preempted);
         }
         let list = match state.served() {
             None => List::own(state.level()),
-            Some(domain) => match state.claims() {
+            Some(domain) => match state.current_claim() {
                 Level::NOTHING => List::fresh(domain),
                 claim => return self.add_midway(task, domain, claim),
             },
@@ -211,7 +211,7 @@ impl<T> Ready<T> {
         // ORDER: the task may not go before one that came earlier.
         let first = self.lists[list.0].first();
         if first.is_some_and(|first| first.policy_state().stamp() < stamp) {
-            return self.arrives(task, EnqueueReason::Preempted);
+            return self.push_back(task, EnqueueReason::Preempted);
         }
         self.occupied |= list.bit();
         self.lists[list.0].push_front(task);
@@ -433,13 +433,13 @@ impl<T> Ready<T> {
                 task.policy_state().donated_level() < stands_at
             };
             while let Some(task) = self.take_from(list, is_raised_by_donation) {
-                self.moves_up(task, list);
+                self.move_task_up(task, list);
             }
         }
     }
 
     /// Moves a task up from that list. The priority may have been returned meanwhile.
-    fn moves_up(&mut self, task: Arc<CoopTask<T>>, from: List) {
+    fn move_task_up(&mut self, task: Arc<CoopTask<T>>, from: List) {
         let donated = task.policy_state().donated_level();
         let domain = match from.0 {
             own @ 0..List::FRESH => {

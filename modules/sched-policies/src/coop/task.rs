@@ -36,7 +36,7 @@ pub struct CoopState {
     domain: AtomicU8,
     /// The level of the coroutine that it polls: as it says, or, with [`ASSUMED`], the one that it
     /// was picked for.
-    polls: AtomicU8,
+    polled: AtomicU8,
     /// DONATED: eight bits for each priority. They count how often the priority is donated to the
     /// task, and [`OWN`] is set if it is the task's own. So the lowest bit belongs to the most
     /// urgent one, as in the summary. A CPU that reads the word during a change sees the old
@@ -59,7 +59,7 @@ const ASSUMED: u8 = 0x80;
 impl InitialState for CoopState {
     const INITIAL: Self = Self {
         domain: AtomicU8::new(DOMAINS as u8),
-        polls: AtomicU8::new(Level::NOTHING.to_bits()),
+        polled: AtomicU8::new(Level::NOTHING.to_bits()),
         donated: AtomicU64::new(OWN << shift_of(Priority::DEFAULT)),
         left: AtomicU8::new(SLICE_TICKS as u8),
         claim: AtomicU8::new(Level::NOTHING.to_bits()),
@@ -77,9 +77,9 @@ impl CoopState {
     }
 
     /// Makes the task an ordinary one again. This counts as [`serve`](Self::serve) does.
-    pub fn serves_none(&self) {
+    pub fn stop_serving(&self) {
         self.domain.store(DOMAINS as u8, Relaxed);
-        self.polls(None);
+        self.set_polled(None);
     }
 
     /// Returns the domain that the task serves.
@@ -95,9 +95,9 @@ impl CoopState {
     /// parks or yields. If a worker says nothing, the policy assumes that it polls the coroutine
     /// that it was picked for, until it gives the CPU away by itself.
     #[inline]
-    pub fn polls(&self, priority: Option<Priority>) {
+    pub fn set_polled(&self, priority: Option<Priority>) {
         let level = priority.map_or(Level::NOTHING, Level::of);
-        self.polls.store(level.to_bits(), Relaxed);
+        self.polled.store(level.to_bits(), Relaxed);
     }
 
     /// Returns the task's own priority, as set by `set_priority`; 4 at first.
@@ -217,30 +217,30 @@ impl CoopState {
     }
 
     /// Returns the level of a worker without the ready coroutines of its domain (rules 2 and 8).
-    pub(super) fn claims(&self) -> Level {
-        let polled = Level::from_bits(self.polls.load(Relaxed) & !ASSUMED);
+    pub(super) fn current_claim(&self) -> Level {
+        let polled = Level::from_bits(self.polled.load(Relaxed) & !ASSUMED);
         polled.min(self.donated_level())
     }
 
     /// Returns the level of a running worker, while these coroutines are ready (rule 2).
-    pub(super) fn runs_at(&self, domain: usize, ready: u64) -> Level {
+    pub(super) fn running_level(&self, domain: usize, ready: u64) -> Level {
         let of_domain = Level::first(ready & columns(1 << domain));
-        self.claims().min(of_domain)
+        self.current_claim().min(of_domain)
     }
 
     /// Notes the level that a worker was picked for, if it says nothing (rule 2).
     pub(super) fn picked_for(&self, level: Level) {
-        self.polls.store(level.to_bits() | ASSUMED, Relaxed);
+        self.polled.store(level.to_bits() | ASSUMED, Relaxed);
     }
 
     /// Forgets the assumption at a yield or wake (rule 2).
-    pub(super) fn gave_way(&self) {
-        if self.polls.load(Relaxed) & ASSUMED != 0 {
-            self.polls(None);
+    pub(super) fn forget_assumed(&self) {
+        if self.polled.load(Relaxed) & ASSUMED != 0 {
+            self.set_polled(None);
         }
     }
 
-    /// Returns the level by which the worker is in its list, from [`claims`](Self::claims).
+    /// Returns the level by which the worker is in its list, from [`current_claim`](Self::current_claim).
     #[inline]
     pub(super) fn claim(&self) -> Level {
         Level::from_bits(self.claim.load(Relaxed))
@@ -267,7 +267,7 @@ impl CoopState {
     }
 
     /// Makes the first tick end its slice (rule 7).
-    pub(super) fn has_one_tick(&self) {
+    pub(super) fn limit_to_one_tick(&self) {
         self.left.store(0, Relaxed);
     }
 
@@ -356,14 +356,14 @@ mod tests {
         let state = CoopState::INITIAL;
         state.serve(DomainId::new(0));
         state.picked_for(Level::of(Priority::new(3)));
-        assert_eq!(state.claims().index(), 3);
-        state.gave_way();
-        assert_eq!(state.claims(), Level::NOTHING);
-        state.polls(Some(Priority::new(6)));
-        state.gave_way();
-        assert_eq!(state.claims().index(), 6, "it says so");
-        state.serves_none();
-        assert_eq!(state.claims(), Level::NOTHING);
+        assert_eq!(state.current_claim().index(), 3);
+        state.forget_assumed();
+        assert_eq!(state.current_claim(), Level::NOTHING);
+        state.set_polled(Some(Priority::new(6)));
+        state.forget_assumed();
+        assert_eq!(state.current_claim().index(), 6, "it says so");
+        state.stop_serving();
+        assert_eq!(state.current_claim(), Level::NOTHING);
         assert_eq!(state.domain(), None);
     }
 }

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use sched_core::BaseScheduler;
 use sched_model::bench::{
-    self, Gives, Handle, gives_who_would_run, most_steps, steps, whatever_happens,
+    self, Handle, MigratingScheduler, assert_migrates_next_task, most_steps, steps,
+    whatever_happens,
 };
 
 type S = CoopScheduler<&'static str, CoopPerThread>;
@@ -137,13 +138,13 @@ fn rule_2_a_worker_preempted_in_a_poll_is_as_urgent_as_what_it_polls() {
         bench.trace("block, wake worker, pick>worker");
         clear(0, 3); // the worker has taken the coroutine
         let this = bench.current.clone().unwrap();
-        says.inspect(|&p| coop(&this).polls(Some(priority(p))));
+        says.inspect(|&p| coop(&this).set_polled(Some(priority(p))));
         bench.wake(&with_priority("three", 3));
         bench.wake(&with_priority("one", 1));
         bench.trace("tick>one, block>worker (it goes on before its equals)");
         // The coroutine that it polls next is less urgent. A worker that does not say so keeps its
         // level until it gives way.
-        coop(&this).polls(Some(priority(5)));
+        coop(&this).set_polled(Some(priority(5)));
         bench.trace("tick>three");
     }
 }
@@ -155,7 +156,7 @@ fn rule_2_what_a_worker_says_that_it_polls_counts_when_it_wakes_too() {
         mark(0, 1);
         bench.preempt();
         clear(0, 1);
-        coop(bench.current.as_ref().unwrap()).polls(says);
+        coop(bench.current.as_ref().unwrap()).set_polled(says);
         bench.trace("block>other (in the poll, for a lock of tasks)");
         bench.wake(&with_priority("two", 2));
         bench.trace("wake worker, block");
@@ -233,7 +234,7 @@ fn rule_5_the_number_of_an_arrival_on_another_queue_has_no_effect() {
     let mut ready = Ready::NEW;
     let task = new("elsewhere");
     task.policy_state().set_stamp(9);
-    ready.goes_on(task);
+    ready.push_front(task);
     assert_eq!(ready.assert_valid(), 1);
 }
 
@@ -487,6 +488,6 @@ proptest! {
     #[test]
     fn rule_9_the_task_that_would_run_first_is_handed_over(steps in steps()) {
         CoopPerThread::clear();
-        gives_who_would_run::<S>(&steps);
+        assert_migrates_next_task::<S>(&steps);
     }
 }

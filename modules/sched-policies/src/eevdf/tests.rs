@@ -473,7 +473,7 @@ fn rule_9_a_preempted_task_keeps_what_is_left_of_its_request() {
 
 #[test]
 fn rule_10_nice_values_are_checked() {
-    bench::checks_nice_values::<Adapter<Policy>>();
+    bench::assert_nice_range::<Adapter<Policy>>();
 }
 
 #[test]
@@ -598,7 +598,7 @@ fn bound_holds_for_a_task_that_had_the_cpu_without_being_owed_it() {
 
 #[test]
 fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
-    bench::hits_main::<Adapter<Policy>>();
+    bench::assert_tick_preempts_main::<Adapter<Policy>>();
 }
 
 type Exact = Eevdf<&'static str, VirtualClock, Ordered<&'static str, EevdfState>>;

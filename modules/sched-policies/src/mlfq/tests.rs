@@ -3,7 +3,7 @@
 use super::*;
 use sched_core::BaseScheduler;
 use sched_core::clock::VirtualClock;
-use sched_model::bench::{self, Gives, Handle, TICK};
+use sched_model::bench::{self, Handle, MigratingScheduler, TICK};
 
 /// A period so long that no reset comes within a test that is not about resets.
 const NO_RESET: u32 = 100_000;
@@ -359,5 +359,5 @@ fn a_level_is_empty_when_its_last_task_is_removed() {
 
 #[test]
 fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
-    bench::hits_main::<Adapter<P>>();
+    bench::assert_tick_preempts_main::<Adapter<P>>();
 }

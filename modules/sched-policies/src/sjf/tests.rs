@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sched_core::BaseScheduler;
 use sched_core::classes::{CLASSES, SHORTEST};
 use sched_core::clock::VirtualClock;
-use sched_model::bench::{self, Gives, TICK};
+use sched_model::bench::{self, MigratingScheduler, TICK};
 
 type P = Sjf<&'static str, VirtualClock>;
 type Bench = bench::Bench<Adapter<P>>;
@@ -456,5 +456,5 @@ fn priorities_are_refused() {
 
 #[test]
 fn a_tick_that_hits_main_lets_a_ready_task_go_before_it() {
-    bench::hits_main::<Adapter<P>>();
+    bench::assert_tick_preempts_main::<Adapter<P>>();
 }

@@ -33,7 +33,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 found,
             });
         }
-        if let Some(found) = self.stays_on(task).filter(|&on| on != c) {
+        if let Some(found) = self.required_cpu(task).filter(|&on| on != c) {
             return Err(Violation::PreemptedElsewhere {
                 task: label,
                 cpu: c,
@@ -134,7 +134,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     }
 
     /// Returns the CPU that a task must run on next, if it was preempted.
-    fn stays_on(&self, task: &Record<S::Task>) -> Option<usize> {
+    fn required_cpu(&self, task: &Record<S::Task>) -> Option<usize> {
         task.preempted_on.filter(|_| self.config.preempted_stay)
     }
 
@@ -175,7 +175,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             let current = cpu.current.id();
             (cpu.queued.iter().copied()).filter(move |&id| id != current)
         });
-        let may_run = |&id: &TaskId| match self.stays_on(&self.tasks[id.0]) {
+        let may_run = |&id: &TaskId| match self.required_cpu(&self.tasks[id.0]) {
             Some(on) => on == c,
             None => self.tasks[id.0].mask.has(c),
         };

@@ -15,7 +15,7 @@ struct Known {
     own: usize,
     domain: Option<usize>,
     /// The level that it polls, and true if that is assumed.
-    polls: (usize, bool),
+    polled: (usize, bool),
     /// The priorities that are donated to it.
     donated: Vec<usize>,
     /// The number of ticks left of its slice.
@@ -30,8 +30,8 @@ impl Known {
         self.donated.iter().copied().min().unwrap_or(NOTHING)
     }
 
-    fn claims(&self) -> usize {
-        self.polls.0.min(self.donated())
+    fn current_claim(&self) -> usize {
+        self.polled.0.min(self.donated())
     }
 }
 
@@ -109,12 +109,12 @@ impl Model {
 
     fn stand(&mut self, task: usize, why: EnqueueReason) {
         let known = &mut self.tasks[task];
-        if matches!(why, EnqueueReason::Yielded | EnqueueReason::Woken) && known.polls.1 {
-            known.polls = (NOTHING, false);
+        if matches!(why, EnqueueReason::Yielded | EnqueueReason::Woken) && known.polled.1 {
+            known.polled = (NOTHING, false);
         }
         known.standing = match known.domain {
             None => known.own.min(known.donated()),
-            Some(_) => known.claims(),
+            Some(_) => known.current_claim(),
         };
         self.ready.push(task);
     }
@@ -152,7 +152,7 @@ impl Model {
 
     fn take(&mut self, task: usize) {
         if self.is_fresh(task) {
-            self.tasks[task].polls = (self.level(task), true);
+            self.tasks[task].polled = (self.level(task), true);
         }
         self.ready.retain(|&other| other != task);
     }
@@ -223,7 +223,7 @@ impl Model {
         let known = &self.tasks[runs];
         let level = match known.domain {
             None => known.own.min(known.donated()),
-            Some(domain) => known.claims().min(self.of_domain(domain)),
+            Some(domain) => known.current_claim().min(self.of_domain(domain)),
         };
         match self.level(self.first().unwrap()).cmp(&level) {
             Ordering::Less => !(is_first && takes_last),
@@ -257,7 +257,7 @@ impl Pair<'_> {
         self.model.tasks.push(Known {
             own: 4,
             domain,
-            polls: (NOTHING, false),
+            polled: (NOTHING, false),
             donated: Vec::new(),
             left: SLICE_TICKS,
             stamp: 0,
@@ -331,8 +331,10 @@ impl Pair<'_> {
             }
             6 if self.model.tasks[runs].domain.is_some() => {
                 let says = (d > 1).then_some(p);
-                of(&self.tasks[runs]).unwrap().polls(says.map(priority));
-                self.model.tasks[runs].polls = (says.unwrap_or(NOTHING), false);
+                of(&self.tasks[runs])
+                    .unwrap()
+                    .set_polled(says.map(priority));
+                self.model.tasks[runs].polled = (says.unwrap_or(NOTHING), false);
             }
             7..16 => {
                 let found = self.scheduler.task_tick(&self.tasks[runs]);

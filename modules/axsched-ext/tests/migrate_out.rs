@@ -7,7 +7,7 @@ use axsched_ext::event::Adapter;
 use axsched_ext::ordered::Ordered;
 use axsched_ext::*;
 use proptest::prelude::*;
-use sched_model::bench::{self, gives_who_would_run};
+use sched_model::bench::{self, assert_migrates_next_task};
 
 type T = &'static str;
 type C = VirtualClock;
@@ -15,12 +15,12 @@ type C = VirtualClock;
 macro_rules! under {
     (pbg $scheduler:ty, $steps:ident) => {};
     ($module:ident $scheduler:ty, $steps:ident) => {
-        gives_who_would_run::<$scheduler>($steps);
+        assert_migrates_next_task::<$scheduler>($steps);
     };
 }
 macro_rules! under_each {
     ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
-        fn each_gives_who_would_run(steps: &[bench::Step]) {
+        fn each_migrates_next_task(steps: &[bench::Step]) {
             $(under!($module $scheduler, steps);)*
         }
     };
@@ -31,8 +31,8 @@ proptest! {
     /// Rule 3, which each policy has as its last.
     #[test]
     fn rule_3_task_that_would_run_next_is_handed_over(steps in bench::steps()) {
-        each_gives_who_would_run(&steps);
-        gives_who_would_run::<Adapter<Cfs<T, C, Ordered<T, CfsState>>>>(&steps);
-        gives_who_would_run::<Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>>(&steps);
+        each_migrates_next_task(&steps);
+        assert_migrates_next_task::<Adapter<Cfs<T, C, Ordered<T, CfsState>>>>(&steps);
+        assert_migrates_next_task::<Adapter<Eevdf<T, C, Ordered<T, EevdfState>>>>(&steps);
     }
 }
