@@ -22,7 +22,7 @@ extern "C" {
 #define AXSCHED_ENODATA     (-61)  /* there is no profile yet */
 #define AXSCHED_EILSEQ      (-84)  /* no label: empty, over 32 bytes, not UTF-8, or with control characters */
 #define AXSCHED_EOPNOTSUPP  (-95)  /* more than one CPU, and they are not connected */
-#define AXSCHED_ENOTCONN    (-107) /* more than one CPU, and nobody has said who runs on each */
+#define AXSCHED_ENOTCONN    (-107) /* more than one CPU, and the running task of each is unknown */
 #define AXSCHED_EALREADY    (-114) /* measuring or replaying has begun already */
 
 /* Starts recording the caller's descendants. Returns 0.

@@ -61,7 +61,7 @@ impl fmt::Display for Error {
             }
             Self::NotSupported => "several CPUs, and PBG is not connected to them: call axsched_arceos::connect first, or run with SMP=1",
             Self::NotConnected => {
-                "several CPUs, and nobody has said which task runs on each: call connect of axsched first"
+                "several CPUs, and the running task of each is unknown: call connect of axsched first"
             }
             Self::AlreadyMeasuring => "measuring has begun already: call measure_end first",
             Self::NotMeasuring => "no measurement is under way: call measure_start first",

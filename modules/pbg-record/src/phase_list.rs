@@ -78,7 +78,7 @@ impl WakesCell {
 
     /// Adds the wakes of one task.
     #[inline]
-    pub(crate) fn and(&self, woken: Woken) {
+    pub(crate) fn add_one(&self, woken: Woken) {
         let (whom, number) = (self.whom.get(), woken.whom.number());
         let is_there = |i: &usize| self.counts[*i].get() > 0 && whom >> (16 * i) & 0xffff == number;
         match (0..2).find(is_there) {
@@ -443,7 +443,7 @@ mod tests {
             for wakes in all {
                 expected = expected.merged(wakes);
                 sum.add(&cell(wakes));
-                wakes.iter().for_each(|woken| by_one.and(*woken));
+                wakes.iter().for_each(|woken| by_one.add_one(*woken));
                 prop_assert_eq!(sum.get(), expected);
                 prop_assert_eq!(by_one.get(), expected);
             }

@@ -262,7 +262,7 @@ impl Record {
 
     /// Begins a run interval of the task.
     #[inline(always)]
-    pub fn begins(&self, now: Counts) {
+    pub fn begin_interval(&self, now: Counts) {
         self.run.set(self.run.get().wrapping_sub(now.0));
         self.began.set(now.0);
         self.intervals.add(1);
@@ -270,7 +270,7 @@ impl Record {
 
     /// Ends the run interval of the task, for any reason.
     #[inline(always)]
-    pub fn ends(&self, now: Counts) {
+    pub fn end_interval(&self, now: Counts) {
         self.run.add(now.0);
         self.ended.set(now.0);
     }
@@ -328,12 +328,12 @@ impl Record {
     }
 
     /// Notes the wake that ended the open burst.
-    pub(crate) fn is_pending(&self, wake: &PendingWake) {
+    pub(crate) fn set_pending(&self, wake: &PendingWake) {
         let bits = wake.by.number() | wake.next << 16 | (wake.cpu as u64) << 32;
         self.open.pending.set(bits);
     }
 
-    /// Returns the wake that [`is_pending`](Self::is_pending) has noted.
+    /// Returns the wake that [`set_pending`](Self::set_pending) has noted.
     pub(crate) fn pending(&self) -> PendingWake {
         let bits = self.open.pending.get();
         PendingWake {
@@ -349,12 +349,12 @@ impl Record {
     }
 
     /// Notes that the task seems to wake the task with the record `woken`.
-    pub fn wakes(&self, woken: &Self, now: Counts) {
+    pub fn note_wake(&self, woken: &Self, now: Counts) {
         woken.open.before.copy(&self.wakes);
         let whom = woken
             .index()
             .map_or(Waker::Root, |index| Waker::Task(index as u16));
-        self.wakes.and(Woken {
+        self.wakes.add_one(Woken {
             whom,
             count: 1,
             after: now - Counts(self.began.get()),
@@ -362,7 +362,7 @@ impl Record {
     }
 
     /// Takes a wake back that came from an interrupt. The last of several wakes is taken back first.
-    pub fn has_not_woken(&self, woken: &Self) {
+    pub fn retract_wake(&self, woken: &Self) {
         self.wakes.copy(&woken.open.before);
     }
 

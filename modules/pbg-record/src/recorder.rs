@@ -292,8 +292,8 @@ impl Recorder {
         if ptr::eq(running, &IDLE) {
             return woken.woken_by(Waker::Timer);
         }
-        running.wakes(woken, now);
-        woken.is_pending(&PendingWake {
+        running.note_wake(woken, now);
+        woken.set_pending(&PendingWake {
             by: self.waker(running).unwrap_or(Waker::Outside),
             next: here.pending.head.get(),
             cpu,
@@ -334,7 +334,7 @@ impl Recorder {
                 continue;
             }
             let running = self.record(waker.number()).unwrap_or(&OUTSIDE);
-            running.has_not_woken(woken);
+            running.retract_wake(woken);
             woken.woken_by(Waker::Timer);
         }
     }

@@ -104,21 +104,22 @@ pub(super) enum Command {
 }
 
 impl Command {
-    const fn mode(&self) -> ModeByte {
+    const fn mode(&self) -> GlobalMode {
         match self {
-            Self::Stop => ModeByte::IDLE,
-            Self::Measure(_) => ModeByte::MEASURING,
-            Self::Replay(_) => ModeByte::REPLAYING,
+            Self::Stop => GlobalMode::IDLE,
+            Self::Measure(_) => GlobalMode::MEASURING,
+            Self::Replay(_) => GlobalMode::REPLAYING,
         }
     }
 }
 
-/// The path of the scheduler's calls. A number and not an `enum`: a pick compares the byte that it
-/// has loaded, and need not convert it.
+/// The mode that the calls ask all queues to be in, which chooses the path of each scheduler call.
+/// It is a number and not an `enum`: a pick compares the byte that it has loaded, and need not
+/// convert it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ModeByte(u8);
+pub(super) struct GlobalMode(u8);
 
-impl ModeByte {
+impl GlobalMode {
     /// The base policy runs.
     pub const IDLE: Self = Self(0);
     /// The base policy runs and is recorded.
@@ -149,7 +150,7 @@ struct Connected {
 /// The calls of PBG, and the state through which its schedulers learn of them. The system has one,
 /// [`CONTROL`](super::CONTROL), and tests make their own.
 pub struct Control {
-    /// The mode byte, a [`ModeByte`] (MODE).
+    /// The mode byte: a [`GlobalMode`] (MODE).
     mode: AtomicU8,
     /// While measuring, the record of the task that has each CPU. Only the scheduler
     /// writes it.
@@ -170,7 +171,7 @@ impl Control {
     /// Creates a control that is idle and has no profile.
     pub const fn new() -> Self {
         Self {
-            mode: AtomicU8::new(ModeByte::IDLE.0),
+            mode: AtomicU8::new(GlobalMode::IDLE.0),
             running: [const { RecordRef::nowhere() }; MAX_CPUS],
             queues: AtomicU32::new(0),
             connected: Once::new(),
@@ -239,11 +240,11 @@ impl Control {
     }
 
     /// Returns the phase of the waiting command, or else the phase that PBG is in (MODE).
-    fn mode_under(&self, inner: &Inner) -> Mode {
+    fn phase_under(&self, inner: &Inner) -> Mode {
         let waiting = inner.command.as_ref().map(Command::mode);
-        match waiting.unwrap_or_else(|| self.mode()) {
-            ModeByte::MEASURING => Mode::Measuring,
-            ModeByte::REPLAYING => Mode::Replaying,
+        match waiting.unwrap_or_else(|| self.global_mode()) {
+            GlobalMode::MEASURING => Mode::Measuring,
+            GlobalMode::REPLAYING => Mode::Replaying,
             _ => Mode::Idle,
         }
     }
@@ -251,7 +252,7 @@ impl Control {
     fn give(&self, mut inner: SpinMutexGuard<'_, Inner>, command: Command) {
         inner.command = Some(command);
         self.giver.store(self.current().cast_mut(), Relaxed);
-        self.set_mode(ModeByte::COMMAND);
+        self.set_global_mode(GlobalMode::COMMAND);
     }
 
     /// Starts to measure under round robin; see `axsched_ext::syscall::measure_start`.
@@ -268,7 +269,7 @@ impl Control {
     /// See the table in `axsched_ext::syscall`.
     pub fn measure_start_under(&self, base: BasePolicy) -> Result<(), Error> {
         let mut inner = self.enter()?;
-        match self.mode_under(&inner) {
+        match self.phase_under(&inner) {
             Mode::Idle => {}
             Mode::Measuring => return Err(Error::AlreadyMeasuring),
             Mode::Replaying => return Err(Error::Replaying),
@@ -300,7 +301,7 @@ impl Control {
     /// See the table in `axsched_ext::syscall`.
     pub fn measure_end_by<C: Clock>(&self) -> Result<usize, Error> {
         let mut inner = self.enter()?;
-        let (Mode::Measuring, Some(recorder)) = (self.mode_under(&inner), inner.recorder) else {
+        let (Mode::Measuring, Some(recorder)) = (self.phase_under(&inner), inner.recorder) else {
             return Err(Error::NotMeasuring);
         };
         let (tasks, unrecorded, start) = match inner.command {
@@ -340,7 +341,7 @@ impl Control {
         };
         pbg_profile::check(&profile, &expected).map_err(LoadError::Mismatch)?;
         let mut inner = self.enter()?;
-        match self.mode_under(&inner) {
+        match self.phase_under(&inner) {
             Mode::Idle => {}
             Mode::Measuring => return Err(Error::Measuring.into()),
             Mode::Replaying => return Err(Error::Replaying.into()),
@@ -365,7 +366,7 @@ impl Control {
     /// See the table in `axsched_ext::syscall`.
     pub fn start_pbg_with(&self, on_slow_replay: OnSlowReplay) -> Result<usize, Error> {
         let inner = self.enter()?;
-        match self.mode_under(&inner) {
+        match self.phase_under(&inner) {
             Mode::Idle => {}
             Mode::Measuring => return Err(Error::Measuring),
             Mode::Replaying => return Err(Error::AlreadyReplaying),
@@ -433,20 +434,20 @@ impl Control {
     /// Returns [`Error::Contended`] if another call is under way.
     pub fn status(&self) -> Result<Status, Error> {
         let inner = self.enter_for_short()?;
-        Ok(self.counters.status(self.mode_under(&inner)))
+        Ok(self.counters.status(self.phase_under(&inner)))
     }
 
     #[inline(always)]
-    pub(super) fn mode(&self) -> ModeByte {
-        ModeByte(self.mode.load(Relaxed))
+    pub(super) fn global_mode(&self) -> GlobalMode {
+        GlobalMode(self.mode.load(Relaxed))
     }
 
-    fn set_mode(&self, mode: ModeByte) {
+    fn set_global_mode(&self, mode: GlobalMode) {
         self.mode.store(mode.0, Release);
     }
 
     /// Returns true if a tick preempts under the base policy.
-    pub(super) fn base_ticks(&self) -> bool {
+    pub(super) fn is_base_preemptive(&self) -> bool {
         !self.fifo.load(Relaxed)
     }
 
@@ -464,7 +465,7 @@ impl Control {
         let tries = if giver.is_null() { 1 } else { TRIES };
         let mut inner = (0..tries).find_map(|_| self.inner.try_lock())?;
         let command = inner.command.take()?;
-        self.set_mode(command.mode());
+        self.set_global_mode(command.mode());
         Some((command, giver))
     }
 

@@ -41,7 +41,7 @@ use sched_core::units::Counts;
 use sched_policies::rr;
 
 use super::caller::{Caller, take_first};
-use super::control::{Command, ModeByte};
+use super::control::{Command, GlobalMode};
 use super::grant::{Grant, NO_PLAN};
 use super::replay::{OnCpu, PlanPosition, Replay};
 use super::source::ControlSource;
@@ -78,10 +78,10 @@ enum Root {
     At(*const ()),
 }
 
-/// The work in the present mode, which is that of the last command that the engine took. The engine
-/// of another queue may have taken another command.
+/// The mode of one queue, which is that of the last command that its engine took. The engine of
+/// another queue may have taken another command.
 #[expect(clippy::large_enum_variant, reason = "one, on the scheduling path")]
-enum Work<T> {
+enum EngineMode<T> {
     /// The base policy runs, and nothing is recorded.
     Base,
     /// The base policy runs, and what it does is recorded.
@@ -97,7 +97,7 @@ pub struct Engine<T, C, M> {
     root: Root,
     /// Every ready task, unless a replay holds them.
     queue: Queue<T, PbgState>,
-    work: Work<T>,
+    mode: EngineMode<T>,
     types: PhantomData<(C, M)>,
 }
 
@@ -118,7 +118,7 @@ impl<T, C, M> Engine<T, C, M> {
             epoch: 1,
             root: Root::Nobody,
             queue: Queue::new(),
-            work: Work::Base,
+            mode: EngineMode::Base,
             types: PhantomData,
         }
     }
@@ -129,8 +129,8 @@ impl<T, C, M> Engine<T, C, M> {
     }
 
     /// Returns true if a plan is followed, or was until it was dropped.
-    pub const fn replays(&self) -> bool {
-        matches!(self.work, Work::Replay(_))
+    pub const fn is_replaying(&self) -> bool {
+        matches!(self.mode, EngineMode::Replay(_))
     }
 
     /// Takes a ready task out of an engine that does not replay.
@@ -147,8 +147,8 @@ impl<T, C, M> Engine<T, C, M> {
     /// Returns all ready tasks.
     #[cfg(test)]
     pub fn ready(&self) -> impl Iterator<Item = &PbgTask<T>> {
-        let replay = match &self.work {
-            Work::Replay(replay) => Some(replay),
+        let replay = match &self.mode {
+            EngineMode::Replay(replay) => Some(replay),
             _ => None,
         };
         self.queue
@@ -167,8 +167,8 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             // its role is found when it comes back.
             grant.forget();
         }
-        match &mut self.work {
-            Work::Replay(replay) => {
+        match &mut self.mode {
+            EngineMode::Replay(replay) => {
                 if is_old {
                     cpu.here = OnCpu::since(Counts::ZERO, Role::OUTSIDE);
                     grant.set_budget(0);
@@ -189,24 +189,26 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         task: Handle<T>,
     ) {
         let control = M::control();
-        if control.mode() == ModeByte::COMMAND {
+        if control.global_mode() == GlobalMode::COMMAND {
             self.take_command(cpu, grant, by);
         }
         let label = control.take_label();
-        if let Work::Replay(_) = self.work {
+        if let EngineMode::Replay(_) = self.mode {
             let epoch = self.epoch;
             let now = C::now();
             return self.replay(cpu, grant, |replay, here| {
                 replay.spawned(here, task, epoch, label.as_ref(), now);
             });
         }
-        let record = match self.work {
-            Work::Measure(recorder) if control.mode() == ModeByte::MEASURING => recorder.spawned(
-                by.number(),
-                running::<M>(by).get(),
-                label.as_ref(),
-                C::now(),
-            ),
+        let record = match self.mode {
+            EngineMode::Measure(recorder) if control.global_mode() == GlobalMode::MEASURING => {
+                recorder.spawned(
+                    by.number(),
+                    running::<M>(by).get(),
+                    label.as_ref(),
+                    C::now(),
+                )
+            }
             _ => &OUTSIDE,
         };
         task.policy_state().set(self.epoch, Role::OUTSIDE, record);
@@ -223,11 +225,11 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         task: Handle<T>,
         why: EnqueueReason,
     ) {
-        if let Work::Replay(_) = self.work {
+        if let EngineMode::Replay(_) = self.mode {
             return self.put_replayed(cpu, grant, task, why);
         }
-        if let Work::Measure(recorder) = self.work
-            && M::control().mode() == ModeByte::MEASURING
+        if let EngineMode::Measure(recorder) = self.mode
+            && M::control().global_mode() == GlobalMode::MEASURING
         {
             if why == EnqueueReason::Woken {
                 self.known(&task);
@@ -272,10 +274,10 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         grant: &Grant<T, S>,
         by: impl Caller,
     ) -> Option<Handle<T>> {
-        let mode = M::control().mode();
-        let next = if mode == ModeByte::IDLE {
+        let global_mode = M::control().global_mode();
+        let next = if global_mode == GlobalMode::IDLE {
             take_first(&mut self.queue, by)
-        } else if mode == ModeByte::MEASURING {
+        } else if global_mode == GlobalMode::MEASURING {
             self.pick_measured(by)
         } else {
             self.pick_otherwise(cpu, grant, by)
@@ -288,13 +290,13 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     fn pick_measured(&mut self, by: impl Caller) -> Option<Handle<T>> {
         let running = running::<M>(by);
         let now = C::now();
-        running.get().ends(now);
+        running.get().end_interval(now);
         let Some(next) = take_first(&mut self.queue, by) else {
             running.set(&IDLE);
             return None;
         };
         let record = next.policy_state().record.get();
-        record.begins(now);
+        record.begin_interval(now);
         running.set(record);
         Some(next)
     }
@@ -308,16 +310,16 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         grant: &Grant<T, S>,
         by: impl Caller,
     ) -> Option<Handle<T>> {
-        if M::control().mode() == ModeByte::COMMAND {
+        if M::control().global_mode() == GlobalMode::COMMAND {
             self.take_command(cpu, grant, by);
         }
-        if let Work::Replay(_) = self.work {
+        if let EngineMode::Replay(_) = self.mode {
             let mut next = None;
             self.replay(cpu, grant, |replay, here| {
                 next = replay.pick(here, by, C::now())
             });
             next
-        } else if M::control().mode() == ModeByte::MEASURING {
+        } else if M::control().global_mode() == GlobalMode::MEASURING {
             self.pick_measured(by)
         } else {
             // The command has to wait, or another queue follows the plan.
@@ -333,7 +335,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         by: impl Caller,
         task: &PbgTask<T>,
     ) -> Tick {
-        if let Work::Replay(_) = self.work {
+        if let EngineMode::Replay(_) = self.mode {
             let mut tick = Tick::Continue;
             let now = C::now();
             self.replay(cpu, grant, |replay, here| {
@@ -342,11 +344,11 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             return tick;
         }
         let tick = match task.policy_state().slice.tick() {
-            tick if M::control().base_ticks() => tick,
+            tick if M::control().is_base_preemptive() => tick,
             _ => Tick::Continue,
         };
-        if let Work::Measure(recorder) = self.work
-            && M::control().mode() == ModeByte::MEASURING
+        if let EngineMode::Measure(recorder) = self.mode
+            && M::control().global_mode() == GlobalMode::MEASURING
         {
             recorder.tick(by.number(), tick == Tick::Reschedule, C::now());
         }
@@ -370,15 +372,15 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
 
     /// Takes `task` out if it is ready here.
     pub fn remove(&mut self, task: &Handle<T>) -> Option<Handle<T>> {
-        match &mut self.work {
-            Work::Replay(replay) => replay.remove(task),
+        match &mut self.mode {
+            EngineMode::Replay(replay) => replay.remove(task),
             _ => self.queue.remove(task),
         }
     }
 
     /// Returns the place of the running task of `cpu`, if that comes after `task`, which is ready.
     pub fn after(&self, cpu: &Cpu, task: &PbgTask<T>, now: Counts) -> Option<PlanPosition> {
-        let Work::Replay(replay) = &self.work else {
+        let EngineMode::Replay(replay) = &self.mode else {
             return None;
         };
         let place = replay.position_of_ready(task)?;
@@ -410,14 +412,14 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             // It is `main`, or a task that was forgotten when the last command was taken.
             last => last,
         };
-        assert!(!self.replays(), "a control replays once");
-        self.work = Work::Base;
+        assert!(!self.is_replaying(), "a control replays once");
+        self.mode = EngineMode::Base;
         if let Command::Measure(recorder) = command {
             // The call could not do this: until now this queue may have written to the record of the
             // measurement before.
             recorder.clear();
             running::<M>(by).set(recorder.root());
-            self.work = Work::Measure(recorder);
+            self.mode = EngineMode::Measure(recorder);
         }
         self.queue.iter().for_each(|task| {
             self.recognise(task);
@@ -426,7 +428,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
             let ready = core::mem::replace(&mut self.queue, Queue::new());
             cpu.here = OnCpu::since(C::now(), Role::ROOT);
             grant.set_budget(cpu.here.granted());
-            self.work = Work::Replay(Replay::new(prepared, ready, &control.counters));
+            self.mode = EngineMode::Replay(Replay::new(prepared, ready, &control.counters));
         }
         // The caller may still have its role of an earlier epoch, so it must not go on by its grant,
         // and its role is found anew when it comes back. The early return above does not forget the
@@ -450,8 +452,8 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
     #[cold]
     fn recognise(&self, task: &PbgTask<T>) -> Role {
         let role = self.look_at(task);
-        let record = match (role, &self.work) {
-            (Role::ROOT, Work::Measure(recorder)) => recorder.root(),
+        let record = match (role, &self.mode) {
+            (Role::ROOT, EngineMode::Measure(recorder)) => recorder.root(),
             _ => &OUTSIDE,
         };
         // `main` keeps its 0 until it is picked.
@@ -486,7 +488,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         grant: &Grant<T, S>,
         verb: impl FnOnce(&mut Replay<T>, &mut OnCpu),
     ) {
-        let Work::Replay(replay) = &mut self.work else {
+        let EngineMode::Replay(replay) = &mut self.mode else {
             return;
         };
         let here = &mut cpu.here;

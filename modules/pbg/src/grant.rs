@@ -76,14 +76,14 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
 
     /// Returns true if this task runs.
     #[inline(always)]
-    pub fn runs(&self, task: &Arc<PbgTask<T>>) -> bool {
+    pub fn is_running(&self, task: &Arc<PbgTask<T>>) -> bool {
         self.running().is(task)
     }
 
     /// Returns why this task is put back.
     #[inline(always)]
-    pub fn why(&self, task: &Arc<PbgTask<T>>, preempt: bool) -> EnqueueReason {
-        self.running().why(task, preempt)
+    pub fn enqueue_reason(&self, task: &Arc<PbgTask<T>>, preempt: bool) -> EnqueueReason {
+        self.running().enqueue_reason(task, preempt)
     }
 
     /// Forgets the running task.
@@ -142,19 +142,19 @@ impl<T, const SHARED: bool> Grant<T, SHARED> {
     }
 
     /// Returns true if the next pick gives this task.
-    pub fn keeps(&self, task: &Arc<PbgTask<T>>) -> bool {
+    pub fn is_kept(&self, task: &Arc<PbgTask<T>>) -> bool {
         ptr::eq(load::<_, SHARED>(&self.kept), Arc::as_ptr(task))
     }
 
     /// Returns true if the next pick gives the task at this address.
     #[cfg(test)]
-    pub fn is_keeping_at(&self, address: *const PbgTask<T>) -> bool {
+    pub fn is_kept_at(&self, address: *const PbgTask<T>) -> bool {
         ptr::eq(load::<_, SHARED>(&self.kept), address)
     }
 
     /// Returns true if the next pick gives a task that is known.
     #[cfg(test)]
-    pub fn is_keeping(&self) -> bool {
+    pub fn has_kept(&self) -> bool {
         !load::<_, SHARED>(&self.kept).is_null()
     }
 }

@@ -158,9 +158,9 @@ impl<T> Replay<T> {
         here.granted = 0;
         let role = self.role_of_new(here, label, now);
         task.policy_state().set(epoch, role, &OUTSIDE);
-        if self.follows(role) {
+        if self.is_planned(role) {
             let rank = role.rank();
-            self.stand(rank, rank, task, false); // equal ones by rank, so by arrival
+            self.insert_at(rank, rank, task, false); // equal ones by rank, so by arrival
         } else {
             self.fallback.push_back(task);
         }
@@ -169,15 +169,15 @@ impl<T> Replay<T> {
     /// Adds `task`, which has woken or has come from another queue.
     pub fn woken(&mut self, here: &mut OnCpu, task: Handle<T>, role: Role) {
         here.granted = 0;
-        self.becomes_ready(role);
-        if self.follows(role) {
+        self.set_ready(role);
+        if self.is_planned(role) {
             let rank = role.rank();
             self.table.entries[rank].woken(&self.table.steps);
-            return self.stand_by_remains(rank, task, false);
+            return self.insert_by_remaining(rank, task, false);
         }
         // (It may have the CPU: then it was forgotten, and only gives way.)
-        let wakes = role == Role::ROOT && here.current != Role::ROOT;
-        if wakes && !self.dropped && here.turns.take_root_turn() {
+        let is_woken_root = role == Role::ROOT && here.current != Role::ROOT;
+        if is_woken_root && !self.dropped && here.turns.take_root_turn() {
             self.root.put(task); // rule 9
         } else {
             self.fallback.requeue(task, EnqueueReason::Woken);
@@ -192,9 +192,9 @@ impl<T> Replay<T> {
         if why == EnqueueReason::Yielded {
             self.yielded(here, 1);
         }
-        self.becomes_ready(here.current);
-        if self.follows(here.current) {
-            self.stand_by_remains(here.current.rank(), task, true);
+        self.set_ready(here.current);
+        if self.is_planned(here.current) {
+            self.insert_by_remaining(here.current.rank(), task, true);
         } else {
             self.fallback.requeue(task, why);
         }
@@ -227,9 +227,9 @@ impl<T> Replay<T> {
             self.drop_plan(here); // from this tick on, round robin runs
             return task.policy_state().slice.tick();
         }
-        if self.follows(here.current) {
+        if self.is_planned(here.current) {
             let tick = self.tick_planned(here, by, now);
-            if !self.follows(here.current) {
+            if !self.is_planned(here.current) {
                 task.policy_state().slice.expire(); // demoted: to the end of the queue
             }
             if tick == Tick::Reschedule {
@@ -267,7 +267,7 @@ impl<T> Replay<T> {
             return self.fallback.remove(task);
         };
         let is_it = |other: &PbgTask<T>| core::ptr::eq(other, Arc::as_ptr(task));
-        let found = (self.ready_set.remove(entry.stands_at as usize, is_it))
+        let found = (self.ready_set.remove(entry.ready_rank as usize, is_it))
             .or_else(|| self.fallback.remove(task))?;
         entry.removed();
         Some(found)
@@ -275,7 +275,7 @@ impl<T> Replay<T> {
 
     /// Returns true if a task of `role` runs by the plan, and not from the fallback queue.
     #[inline]
-    fn follows(&self, role: Role) -> bool {
+    fn is_planned(&self, role: Role) -> bool {
         !self.dropped
             && role
                 .index()
@@ -286,17 +286,17 @@ impl<T> Replay<T> {
     /// tasks only spin until the program has made progress, for which it needs the CPU itself.
     fn has_claim(&self, task: &PbgTask<T>) -> bool {
         let role = task.policy_state().role();
-        let spins = role
+        let is_spinner = role
             .index()
-            .is_some_and(|rank| self.table.entries[rank].spins());
-        !(task.policy_state().is_gc() || role == Role::ROOT || spins)
+            .is_some_and(|rank| self.table.entries[rank].is_spinner());
+        !(task.policy_state().is_gc() || role == Role::ROOT || is_spinner)
     }
 
     /// Notes that the task of `role` is ready, by the plan or not.
     #[inline]
-    fn becomes_ready(&mut self, role: Role) {
+    fn set_ready(&mut self, role: Role) {
         if let Some(rank) = role.index() {
-            self.table.entries[rank].becomes_ready();
+            self.table.entries[rank].set_ready();
         }
     }
 
@@ -337,24 +337,24 @@ impl<T> Replay<T> {
         Role::UNKNOWN
     }
 
-    fn stand_by_remains(&mut self, rank: usize, task: Handle<T>, first: bool) {
-        let remains = self.table.entries[rank].remains(Counts::ZERO);
-        let at = self.table.stands_at(rank, remains);
-        self.stand(rank, at, task, first);
+    fn insert_by_remaining(&mut self, rank: usize, task: Handle<T>, first: bool) {
+        let remaining = self.table.entries[rank].remaining(Counts::ZERO);
+        let at = self.table.ready_rank_of(rank, remaining);
+        self.insert_at(rank, at, task, first);
     }
 
     /// Inserts the task of rank `rank` at the rank `at`. Among tasks with the same remaining time it
     /// becomes the first if `first` is true, and otherwise the last.
-    fn stand(&mut self, rank: usize, at: usize, task: Handle<T>, first: bool) {
+    fn insert_at(&mut self, rank: usize, at: usize, task: Handle<T>, first: bool) {
         let entries = &mut self.table.entries;
-        entries[rank].stands_at = at as u32;
-        let remains = entries[rank].remains(Counts::ZERO);
+        entries[rank].ready_rank = at as u32;
+        let remaining = entries[rank].remaining(Counts::ZERO);
         self.ready_set.insert(at, task, |other| {
-            let theirs = entries[other.policy_state().role().rank()].remains(Counts::ZERO);
+            let theirs = entries[other.policy_state().role().rank()].remaining(Counts::ZERO);
             if first {
-                remains <= theirs
+                remaining <= theirs
             } else {
-                remains < theirs
+                remaining < theirs
             }
         });
     }
@@ -411,10 +411,10 @@ impl<T> Replay<T> {
         };
         let entry = &mut self.table.entries[rank];
         add(&self.counters.lived, entry.gave_away(now));
-        let Some(divergence) = entry.look(Counts::ZERO, 1) else {
+        let Some(divergence) = entry.check_overrun(Counts::ZERO, 1) else {
             return;
         };
-        let at = entry.stands_at as usize;
+        let at = entry.ready_rank as usize;
         self.counters.count_demoted(divergence);
         let current = here.current;
         if let Some(demoted) =
@@ -453,7 +453,7 @@ impl<T> Replay<T> {
         let interval = now - here.since;
         let mut tick = Tick::reschedule_if(self.root_if(by).is_some()); // rule 9
 
-        let overrun = self.table.entries[rank].look(interval, OVERRUN_TICK_POINTS);
+        let overrun = self.table.entries[rank].check_overrun(interval, OVERRUN_TICK_POINTS);
         if let Some(divergence) = overrun {
             self.counters.count_demoted(divergence);
             tick = Tick::Reschedule; // rule 8
@@ -534,7 +534,7 @@ impl<T> Replay<T> {
         for (at, mut group) in [(0, late), (last, others)] {
             while let Some(task) = group.pop_front() {
                 let rank = task.policy_state().role().rank();
-                self.table.entries[rank].stands_at = at as u32;
+                self.table.entries[rank].ready_rank = at as u32;
                 self.ready_set.push_back(at, task);
             }
         }

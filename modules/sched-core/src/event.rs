@@ -211,7 +211,7 @@ impl Running {
     /// Returns why `task` comes back. `preempt` counts only for the running task: a waker may ask
     /// for rescheduling, too.
     #[inline(always)]
-    pub fn why<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> EnqueueReason {
+    pub fn enqueue_reason<T, S>(&self, task: &Arc<Task<T, S>>, preempt: bool) -> EnqueueReason {
         if !self.is(task) {
             EnqueueReason::Woken
         } else if preempt {
@@ -320,7 +320,9 @@ impl<P: Policy> BaseScheduler for Adapter<P> {
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
         let why = match P::EVENTS {
             EventLevel::None => EnqueueReason::Woken,
-            EventLevel::Reasons | EventLevel::Departures => self.running.why(&prev, preempt),
+            EventLevel::Reasons | EventLevel::Departures => {
+                self.running.enqueue_reason(&prev, preempt)
+            }
         };
         if P::EVENTS == EventLevel::Departures && why != EnqueueReason::Woken {
             self.running.forget();

@@ -100,10 +100,10 @@ impl<S: Subject, C: Clock, M: RecordingSource> Recorded<S, C, M> {
         let recording = M::recording();
         let cpu = *self.cpu.get_or_insert_with(|| recording.cpu_here());
         let now = C::now();
-        recording.leaves(cpu, now);
+        recording.end_interval(cpu, now);
         let next = self.policy.pick_next_task().map(recorded::<S>);
         let slot = next.as_ref().map(|next| next.slot());
-        recording.runs(cpu, slot, now);
+        recording.begin_interval(cpu, slot, now);
         recording.picked(slot);
         next
     }

@@ -38,15 +38,15 @@ impl Here {
 }
 
 /// The record of the running task of the calling CPU.
-struct Runs {
+struct RunningHere {
     cpu: usize,
     record: &'static Record,
     /// The record of the task that was known to run there before this look.
     last: &'static Record,
 }
 
-impl Runs {
-    const fn still(cpu: usize, record: &'static Record) -> Self {
+impl RunningHere {
+    const fn unchanged(cpu: usize, record: &'static Record) -> Self {
         let last = record;
         Self { cpu, record, last }
     }
@@ -66,7 +66,7 @@ struct Cpu {
 }
 
 /// Stands for the slot of an idle task.
-static NOBODYS: Slot = Slot::new();
+static IDLE_SLOT: Slot = Slot::new();
 
 /// One recording: its calls, and the state that the layers around the schedulers share. The system
 /// has one, [`RECORDING`](super::RECORDING), and tests make their own.
@@ -253,24 +253,24 @@ impl Recording {
     ///
     /// A migration helper runs without having been picked. Then the task that was picked has left its
     /// CPU, and this ends its run interval.
-    fn running_here(&self, now: Counts) -> Runs {
+    fn running_here(&self, now: Counts) -> RunningHere {
         let Some(here) = self.here.get() else {
-            return Runs::still(0, self.cpus[0].running.get());
+            return RunningHere::unchanged(0, self.cpus[0].running.get());
         };
         let here = here();
         let running = &self.cpus[here.cpu].running;
         let last = running.get();
         if ptr::eq(last, &IDLE) {
-            return Runs::still(here.cpu, last); // until the next pick
+            return RunningHere::unchanged(here.cpu, last); // until the next pick
         }
         // SAFETY: the task that runs here is alive, by the promise of `connect`.
         let slot = unsafe { &*here.slot };
         let record = slot.record(self.epoch.load(Relaxed));
         if !ptr::eq(last, record) {
-            last.ends(now);
+            last.end_interval(now);
             running.set(record);
         }
-        Runs {
+        RunningHere {
             cpu: here.cpu,
             record,
             last,
@@ -294,7 +294,7 @@ impl Recording {
             return slot.set(epoch, &OUTSIDE);
         }
         let now = now();
-        let Runs { cpu, record, .. } = self.running_here(now);
+        let RunningHere { cpu, record, .. } = self.running_here(now);
         let next_label = &self.cpus[cpu].next_label;
         let label = next_label.get();
         if label.is_some() {
@@ -330,31 +330,31 @@ impl Recording {
     #[inline(never)]
     fn put_otherwise(&self, slot: &Slot, preempt: bool, now: Counts) {
         let record = self.known(slot);
-        let runs = self.running_here(now);
-        if !ptr::eq(runs.record, record) {
-            if !ptr::eq(runs.last, record) {
-                self.recorder().woken(runs.cpu, record, runs.record, now);
+        let here = self.running_here(now);
+        if !ptr::eq(here.record, record) {
+            if !ptr::eq(here.last, record) {
+                self.recorder().woken(here.cpu, record, here.record, now);
             } // otherwise a helper moves it away from this CPU
         } else if preempt {
-            self.recorder().preempted(runs.cpu, record);
+            self.recorder().preempted(here.cpu, record);
         }
     }
 
     /// Ends the run interval of the running task on `cpu`, while measuring and before a pick.
     #[inline(always)]
-    pub(super) fn leaves(&self, cpu: usize, now: Counts) {
-        self.cpus[cpu].running.get().ends(now);
+    pub(super) fn end_interval(&self, cpu: usize, now: Counts) {
+        self.cpus[cpu].running.get().end_interval(now);
     }
 
     /// Begins, while measuring, the run interval of the task that a pick on `cpu` has chosen. Without
     /// a slot the CPU is idle.
     #[inline(always)]
-    pub(super) fn runs(&self, cpu: usize, slot: Option<&Slot>, now: Counts) {
+    pub(super) fn begin_interval(&self, cpu: usize, slot: Option<&Slot>, now: Counts) {
         let record = match slot {
             Some(slot) => slot.record(self.epoch.load(Relaxed)),
             None => &IDLE,
         };
-        record.begins(now);
+        record.begin_interval(now);
         self.cpus[cpu].running.set(record);
     }
 
@@ -363,7 +363,7 @@ impl Recording {
     #[inline(always)]
     pub(super) fn picked(&self, slot: Option<&Slot>) {
         if !self.here.is_completed() {
-            let slot = ptr::from_ref(slot.unwrap_or(&NOBODYS)).cast_mut();
+            let slot = ptr::from_ref(slot.unwrap_or(&IDLE_SLOT)).cast_mut();
             self.cpus[0].picked.store(slot, Relaxed);
         }
     }

@@ -16,12 +16,12 @@ fn played_on(recorder: &'static Recorder, steps: &[(char, u64)]) -> StoredTask {
     let record = recorder.spawned(0, recorder.root(), None, Counts(now));
     for &(kind, run) in steps {
         now += 10;
-        record.begins(Counts(now));
+        record.begin_interval(Counts(now));
         now += run;
         if kind == 'p' {
             record.preempted();
         }
-        record.ends(Counts(now));
+        record.end_interval(Counts(now));
         if kind == 'b' {
             now += 100;
             recorder.woken(0, record, &IDLE, Counts(now));
@@ -42,7 +42,7 @@ fn phases(task: &StoredTask) -> Vec<(Ended, u64, u64, u64)> {
 fn room_for_all_phases_is_asked_for_at_once() {
     let record = Recorder::leak().unwrap();
     let record = record.spawned(0, record.root(), None, Counts(0));
-    record.begins(Counts(0));
+    record.begin_interval(Counts(0));
     let list = record.read_phases(1, Counts(1)).unwrap().list;
     assert_eq!(list.len(), 1);
     assert!(list.capacity() >= RECORDED_PHASES + 4);
@@ -113,8 +113,8 @@ fn rule_3_a_task_that_has_not_run_has_not_blocked() {
     recorder.clear();
     let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
     recorder.woken(0, record, &IDLE, Counts(1005)); // it only changes queues
-    record.begins(Counts(1010));
-    record.ends(Counts(1015));
+    record.begin_interval(Counts(1010));
+    record.end_interval(Counts(1015));
     recorder.woken(0, record, &IDLE, Counts(1115));
     recorder.woken(0, record, &IDLE, Counts(1130)); // and again
     let (tasks, _) = recorder.read(Counts(1140), |_| false).unwrap();
@@ -190,12 +190,12 @@ fn ticking(tasks: usize) -> (&'static Recorder, Vec<&'static Record>, u64) {
     let tasks: Vec<_> = (0..tasks)
         .map(|_| recorder.spawned(0, recorder.root(), None, Counts(now)))
         .collect();
-    recorder.root().ends(Counts(now));
-    tasks[0].begins(Counts(now));
+    recorder.root().end_interval(Counts(now));
+    tasks[0].begin_interval(Counts(now));
     // All others have run, and block.
     for task in &tasks[1..] {
-        task.begins(Counts(now));
-        task.ends(Counts(now));
+        task.begin_interval(Counts(now));
+        task.end_interval(Counts(now));
     }
     (recorder, tasks, now)
 }
@@ -273,8 +273,8 @@ fn a_wake_that_is_pending_on_one_cpu_is_settled_by_the_next_from_another() {
     let (recorder, tasks, now) = ticking(4);
     (1..=3).for_each(|n| recorder.tick(1, false, Counts(n * TICK)));
     recorder.woken(0, tasks[1], tasks[0], Counts(now));
-    tasks[1].begins(Counts(now + 1));
-    tasks[1].ends(Counts(now + 2));
+    tasks[1].begin_interval(Counts(now + 1));
+    tasks[1].end_interval(Counts(now + 2));
     recorder.woken(1, tasks[1], tasks[2], Counts(now + 3));
     recorder.tick(0, false, Counts(now + 4)); // close, and too late
     recorder.tick(1, false, Counts(now + 5));
@@ -291,11 +291,11 @@ fn a_running_task_is_recognised_by_its_record() {
         let (tasks, _) = recorder.read(Counts(now), |_| false).unwrap();
         tasks[0].figures.run.total
     };
-    record.begins(Counts(1010));
+    record.begin_interval(Counts(1010));
     assert_eq!(run(1017), 7);
-    record.ends(Counts(1020));
+    record.end_interval(Counts(1020));
     assert_eq!(run(2000), 10);
-    record.begins(Counts(2000));
+    record.begin_interval(Counts(2000));
     assert_eq!(run(2005), 15);
 }
 
@@ -313,14 +313,14 @@ fn a_wake_of_an_idle_cpu_is_the_timers_and_one_of_an_outsider_is_outside() {
 fn a_spawn_is_recorded_with_what_the_parent_had_done_by_then() {
     let (recorder, tasks, now) = ticking(1);
     let root = recorder.root();
-    tasks[0].ends(Counts(now + 100));
+    tasks[0].end_interval(Counts(now + 100));
     // The root had run since the first spawn; now it waits for the task, twice.
-    root.begins(Counts(now + 100));
-    root.ends(Counts(now + 130));
-    tasks[0].begins(Counts(now + 130));
+    root.begin_interval(Counts(now + 100));
+    root.end_interval(Counts(now + 130));
+    tasks[0].begin_interval(Counts(now + 130));
     recorder.woken(0, root, tasks[0], Counts(now + 500));
-    tasks[0].ends(Counts(now + 520));
-    root.begins(Counts(now + 520));
+    tasks[0].end_interval(Counts(now + 520));
+    root.begin_interval(Counts(now + 520));
     recorder.spawned(0, root, None, Counts(now + 525));
     let (tasks, _) = recorder
         .read(Counts(now + 600), |of| ptr::eq(of, root))
@@ -371,9 +371,9 @@ fn rule_4_a_full_record_forgets_wakers_first() {
     recorder.woken(0, tasks[2], &IDLE, Counts(now));
     let mut at = now;
     for n in 0..20 {
-        tasks[2].begins(Counts(at));
+        tasks[2].begin_interval(Counts(at));
         at += 100;
-        tasks[2].ends(Counts(at));
+        tasks[2].end_interval(Counts(at));
         recorder.woken(
             0,
             tasks[2],
@@ -394,7 +394,7 @@ fn a_run_interval_that_is_still_open_counts_until_now() {
     let recorder = Recorder::leak().unwrap();
     recorder.clear();
     let record = recorder.spawned(0, recorder.root(), None, Counts(1000));
-    record.begins(Counts(1010));
+    record.begin_interval(Counts(1010));
     let (tasks, _) = recorder
         .read(Counts(1017), |of| ptr::eq(of, record))
         .unwrap();

@@ -58,7 +58,7 @@ impl<T, C, M> PbgScheduler<T, C, M> {
     /// Panics if this scheduler follows a plan, whose tasks would be lost.
     pub(super) fn pop(&mut self) -> Option<Arc<PbgTask<T>>> {
         assert!(
-            !self.engine.replays(),
+            !self.engine.is_replaying(),
             "connected while one CPU follows a plan by itself, whose tasks would be lost"
         );
         self.engine.pop()
@@ -106,7 +106,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
 
     #[inline]
     fn put_prev_task(&mut self, prev: Arc<PbgTask<T>>, preempt: bool) {
-        if !preempt && self.grant.runs(&prev) {
+        if !preempt && self.grant.is_running(&prev) {
             let budget = self.grant.budget();
             if budget > 0 {
                 self.grant.set_budget(budget - 1);
@@ -116,7 +116,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
                 return self.put_yielded(prev);
             }
         }
-        let why = self.grant.why(&prev, preempt);
+        let why = self.grant.enqueue_reason(&prev, preempt);
         self.put_otherwise(prev, why);
     }
 
@@ -134,7 +134,7 @@ impl<T, C: Clock, M: ControlSource> BaseScheduler for PbgScheduler<T, C, M> {
     }
 
     fn remove_task(&mut self, task: &Arc<PbgTask<T>>) -> Option<Arc<PbgTask<T>>> {
-        if self.grant.keeps(task) {
+        if self.grant.is_kept(task) {
             return self.grant.take_kept();
         }
         self.engine.remove(task)

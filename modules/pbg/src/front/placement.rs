@@ -227,7 +227,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         let at = Arc::as_ptr(&prev);
         let Here { cpu, grant, .. } = here;
         if !ptr::eq((here.machine.current)(), at.cast()) {
-            if grant.runs(&prev) {
+            if grant.is_running(&prev) {
                 grant.forget(); // it migrates, and a helper has the CPU
             }
             self.placement.count_in(&prev, Reservation::NONE);
@@ -241,7 +241,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
             false => Reservation::until_switched(cpu),
         };
         self.placement.count_in(&prev, held);
-        let why = grant.why(&prev, preempt);
+        let why = grant.enqueue_reason(&prev, preempt);
         (self.engine).put(&mut self.cpus[cpu], grant, here, prev, why);
         let known = &mut self.placement.cpus[cpu];
         known.returned = true;

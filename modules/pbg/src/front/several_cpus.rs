@@ -52,7 +52,7 @@ use spin::mutex::{SpinMutex, SpinMutexGuard};
 
 use super::one_cpu::PbgScheduler;
 use super::placement::{Here, Locked};
-use crate::control::ModeByte;
+use crate::control::GlobalMode;
 use crate::grant::Grant;
 use crate::source::{ControlSource, SystemControl};
 use crate::task::PbgTask;
@@ -108,7 +108,7 @@ impl<T> CpuGrant<T> {
     #[inline(always)]
     fn spend_yield(&self, prev: &Handle<T>) -> bool {
         let budget = self.budget();
-        let goes_on = budget > 0 && self.runs(prev);
+        let goes_on = budget > 0 && self.is_running(prev);
         if goes_on {
             self.set_budget(budget - 1);
         }
@@ -243,16 +243,16 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Member<T, C, M, S> {
         let is_alone = grant.budget() < 0
             && grant.held.load(Relaxed) == 0
             && system.free.load(Relaxed) == 0
-            && grant.runs(prev)
+            && grant.is_running(prev)
             && prev.policy_state().epoch.load(Relaxed) == system.epoch.load(Relaxed)
-            && M::control().mode() != ModeByte::COMMAND;
+            && M::control().global_mode() != GlobalMode::COMMAND;
         if is_alone {
             prev.policy_state().slice.renew();
-            if M::control().mode() == ModeByte::MEASURING {
+            if M::control().global_mode() == GlobalMode::MEASURING {
                 let now = C::now();
                 let record = prev.policy_state().record.get();
-                record.ends(now);
-                record.begins(now);
+                record.end_interval(now);
+                record.begin_interval(now);
             }
         }
         is_alone
@@ -474,7 +474,7 @@ where
     #[inline]
     fn put_prev_task(&mut self, prev: Handle<T>, preempt: bool) {
         debug_assert!(
-            !self.here.runs(&prev) || self.member.as_ref().is_some_and(Member::is_here),
+            !self.here.is_running(&prev) || self.member.as_ref().is_some_and(Member::is_here),
             "OWN: another CPU calls"
         );
         if preempt || !self.here.spend_yield(&prev) {

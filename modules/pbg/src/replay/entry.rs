@@ -74,12 +74,12 @@ pub struct Entry {
     /// The ranks of its band.
     pub band: Range<u32>,
     /// The rank at which it is ready, or was last.
-    pub stands_at: u32,
+    pub ready_rank: u32,
     pub children: u32,
     /// How far it has overrun its record, in points, up to [`OVERRUN_HANDOVERS`], at which it is
     /// demoted (rule 8); or [`SPINS`].
     overrun: u8,
-    has_come: bool,
+    is_spawned: bool,
     /// The task is ready, in any queue.
     is_ready: bool,
     weight: Weight,
@@ -91,7 +91,7 @@ pub struct Entry {
 /// end for near. After that, the rest is taken to be as long as the part that is done. So the guess
 /// doubles, and the task gives way to longer and longer ones (rule 5). (Four times that does better
 /// if one task of several has grown, and far worse if all have doubled.)
-const fn remains_of(recorded: Counts, done: Counts) -> Counts {
+const fn remaining_of(recorded: Counts, done: Counts) -> Counts {
     let noise = recorded.0.saturating_add(recorded.0 / NOISE);
     if done.0 <= recorded.0 {
         Counts(recorded.0 - done.0)
@@ -122,10 +122,10 @@ impl Entry {
             seen: Counts::ZERO,
             steps: task.steps.clone(),
             band: 0..0,
-            stands_at: 0,
+            ready_rank: 0,
             children: 0,
             overrun: 0,
-            has_come: false,
+            is_spawned: false,
             is_ready: false,
             weight: task.weight,
         };
@@ -136,7 +136,7 @@ impl Entry {
     /// Notes the spawn. Returns the measured turnaround, or `None` if a task with this key was
     /// spawned before.
     pub fn spawned(&mut self, now: Counts) -> Option<Counts> {
-        if core::mem::replace(&mut self.has_come, true) {
+        if core::mem::replace(&mut self.is_spawned, true) {
             return None;
         }
         (self.born, self.seen) = (now, now);
@@ -146,7 +146,7 @@ impl Entry {
 
     /// Notes that the task is ready, in any queue.
     #[inline]
-    pub const fn becomes_ready(&mut self) {
+    pub const fn set_ready(&mut self) {
         self.is_ready = true;
     }
 
@@ -196,28 +196,28 @@ impl Entry {
             self.repeats = times - 1;
             self.burst = run;
         }
-        self.ahead = self.remains_beyond(Counts::ZERO);
+        self.ahead = self.remaining_beyond_record(Counts::ZERO);
         let rest = self.run.0.saturating_sub(self.used.0);
         self.sure = Counts(rest).min(self.burst);
     }
 
     /// Returns the time that is before the task after `interval` more.
     #[inline]
-    pub const fn remains(&self, interval: Counts) -> Counts {
+    pub const fn remaining(&self, interval: Counts) -> Counts {
         let done = self.done.saturating_add(interval);
         if done.0 <= self.sure.0 {
             Counts(self.ahead.0 - done.0)
         } else {
-            self.remains_beyond(interval)
+            self.remaining_beyond_record(interval)
         }
     }
 
     /// Returns the time that is before the task after `interval` more, even if more than `sure` is
     /// done.
     #[inline]
-    const fn remains_beyond(&self, interval: Counts) -> Counts {
-        let burst = remains_of(self.burst, self.done.saturating_add(interval));
-        let rest = remains_of(self.run, self.used.saturating_add(interval));
+    const fn remaining_beyond_record(&self, interval: Counts) -> Counts {
+        let burst = remaining_of(self.burst, self.done.saturating_add(interval));
+        let rest = remaining_of(self.run, self.used.saturating_add(interval));
         self.weight.before(burst, rest)
     }
 
@@ -227,14 +227,14 @@ impl Entry {
     }
 
     /// Returns true if it was demoted for its yields.
-    pub const fn spins(&self) -> bool {
+    pub const fn is_spinner(&self) -> bool {
         self.overrun == SPINS
     }
 
     /// Looks at the task after `interval` more, for this many `points` (rule 8). Returns the
     /// divergence if that demotes the task.
     #[inline]
-    pub fn look(&mut self, interval: Counts, points: u8) -> Option<Divergence> {
+    pub fn check_overrun(&mut self, interval: Counts, points: u8) -> Option<Divergence> {
         let used = self.used.saturating_add(interval);
         if self.is_demoted() || used <= self.most.saturating_mul(OVERRUN_FACTOR) {
             return None;
@@ -274,8 +274,8 @@ impl Entry {
 
     /// Returns true if it has been spawned.
     #[inline]
-    pub const fn has_come(&self) -> bool {
-        self.has_come
+    pub const fn is_spawned(&self) -> bool {
+        self.is_spawned
     }
 
     #[inline]
@@ -313,7 +313,7 @@ impl Entry {
     }
 
     /// Returns the divergence of the task with the largest lateness (rule 11).
-    pub fn diverges_as_most_late(&self, now: Counts) -> Divergence {
+    pub fn divergence_as_most_late(&self, now: Counts) -> Divergence {
         Divergence {
             cause: Cause::Turnaround,
             task: self.key,
@@ -349,18 +349,22 @@ mod tests {
         let mut entry = Entry::new(&task, &[step]);
         entry.charge(Counts(3));
         for _ in 0..9 {
-            assert_eq!(entry.look(Counts::ZERO, 1), None);
+            assert_eq!(entry.check_overrun(Counts::ZERO, 1), None);
         }
-        assert!(entry.look(Counts::ZERO, OVERRUN_TICK_POINTS).is_some());
-        assert!(entry.is_demoted() && !entry.spins());
+        assert!(
+            entry
+                .check_overrun(Counts::ZERO, OVERRUN_TICK_POINTS)
+                .is_some()
+        );
+        assert!(entry.is_demoted() && !entry.is_spinner());
     }
 
     #[test]
     fn remaining_time_beyond_the_record_is_noise_and_then_doubles() {
-        for (done, remains) in [(0, 100), (99, 1), (100, 0), (101, 24), (125, 0), (126, 126)] {
+        for (done, remaining) in [(0, 100), (99, 1), (100, 0), (101, 24), (125, 0), (126, 126)] {
             assert_eq!(
-                remains_of(Counts(100), Counts(done)),
-                Counts(remains),
+                remaining_of(Counts(100), Counts(done)),
+                Counts(remaining),
                 "{done}"
             );
         }

@@ -43,9 +43,9 @@ impl<T> Replay<T> {
                 .is_some_and(|root| core::ptr::eq(root, task));
             return goes_first.then_some(PlanPosition::FIRST);
         }
-        self.follows(role).then(|| {
+        self.is_planned(role).then(|| {
             let entry = &self.table.entries[role.rank()];
-            PlanPosition(entry.stands_at as usize, entry.remains(Counts::ZERO))
+            PlanPosition(entry.ready_rank as usize, entry.remaining(Counts::ZERO))
         })
     }
 
@@ -55,12 +55,15 @@ impl<T> Replay<T> {
         if cpu.turns.is_a_turn() || cpu.current == Role::ROOT {
             return None;
         }
-        if !self.follows(cpu.current) {
+        if !self.is_planned(cpu.current) {
             return Some(PlanPosition::LAST);
         }
         let rank = cpu.current.rank();
-        let remains = self.table.entries[rank].remains(now - cpu.since);
-        Some(PlanPosition(self.table.stands_at(rank, remains), remains))
+        let remaining = self.table.entries[rank].remaining(now - cpu.since);
+        Some(PlanPosition(
+            self.table.ready_rank_of(rank, remaining),
+            remaining,
+        ))
     }
 
     /// Handles an IPI: a task has become ready that comes before the running one.

@@ -91,10 +91,10 @@ impl Table {
 
     /// Returns the rank at which the task of rank `rank` stands with this much before it: the first
     /// rank of its band that has at least as much.
-    pub fn stands_at(&self, rank: usize, remains: Counts) -> usize {
+    pub fn ready_rank_of(&self, rank: usize, remaining: Counts) -> usize {
         let Range { start, end } = self.entries[rank].band.clone();
         let band = &self.sort_keys[start as usize..end as usize];
-        let at = band.partition_point(|&key| key < remains);
+        let at = band.partition_point(|&key| key < remaining);
         start as usize + at.min(band.len() - 1)
     }
 }

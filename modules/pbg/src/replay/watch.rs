@@ -89,7 +89,7 @@ impl Watch {
         let first = self.next as usize;
         let end = entries.len().min(first + LOOKS_A_TICK);
         for (rank, entry) in (first as u32..).zip(&entries[first..end]) {
-            if entry.has_come() {
+            if entry.is_spawned() {
                 let interval = (current == Role::of(rank)).then_some(interval);
                 let lateness = entry.lateness(now, interval);
                 self.lateness += lateness;
@@ -115,6 +115,6 @@ impl Watch {
             return None;
         }
         self.found_behind = true;
-        Some(entries[most_late as usize].diverges_as_most_late(now))
+        Some(entries[most_late as usize].divergence_as_most_late(now))
     }
 }

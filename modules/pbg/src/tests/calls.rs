@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use super::cpu::*;
-use crate::control::ModeByte;
+use crate::control::GlobalMode;
 use crate::*;
 use pbg_profile::ProgramName;
 use sched_core::BaseScheduler;
@@ -14,7 +14,7 @@ use sched_core::units::TaskKey;
 fn a_call_takes_effect_at_the_next_pick_and_the_running_task_is_known_from_then_on() {
     let mut cpu = Cpu::measuring();
     cpu.trace("block>gc");
-    assert_eq!(cpu.control.mode(), ModeByte::MEASURING);
+    assert_eq!(cpu.control.global_mode(), GlobalMode::MEASURING);
     cpu.trace("spawn child of an outsider, block, block, wake main, pick");
     assert_eq!(cpu.measure_end(), Ok(0));
 }
@@ -28,7 +28,7 @@ fn a_timers_spawn_on_top_of_a_call_does_not_make_another_the_root() {
     cpu.control.measure_start().unwrap();
     let control = cpu.control;
     control.on_top_of_a_call(|| cpu.spawn("timer's"));
-    assert_eq!(control.mode(), ModeByte::COMMAND);
+    assert_eq!(control.global_mode(), GlobalMode::COMMAND);
     cpu.trace("spawn child 0, block>timer's, wake main, block>child 0, block>main");
     cpu.trace("spawn child of an outsider, wake root, block>child of an outsider, block>root");
     cpu.trace("spawn child 1, spawn child 2");

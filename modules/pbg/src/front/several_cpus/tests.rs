@@ -193,7 +193,7 @@ fn a_preempted_task_does_not_go_on_by_its_grant() {
     sched.add_task(job());
     let task = sched.pick_next_task().unwrap();
     own.set_budget(2);
-    let kept = || own.is_keeping();
+    let kept = || own.has_kept();
 
     sched.put_prev_task(task, false);
     assert!(kept());
@@ -345,7 +345,7 @@ impl TwoCpus {
         self.scheds[cpu].task_tick(&task)
     }
 
-    fn runs(&self, cpu: usize, task: &Handle<u64>) -> bool {
+    fn is_running(&self, cpu: usize, task: &Handle<u64>) -> bool {
         let current = self.current[cpu].as_ref();
         current.is_some_and(|current| Arc::ptr_eq(current, task))
     }
@@ -357,7 +357,7 @@ impl TwoCpus {
         cpus.plan(&runs);
         let tasks = runs.map(|_| cpus.spawn(0));
         cpus.pick(1);
-        assert!(cpus.runs(1, &tasks[0]));
+        assert!(cpus.is_running(1, &tasks[0]));
         (cpus, tasks)
     }
 
@@ -384,17 +384,17 @@ impl TwoCpus {
 fn interrupted_task_that_yields_gives_way() {
     let (mut cpus, [short, long]) = TwoCpus::replaying([10, 1_000]);
     cpus.block(1);
-    assert!(cpus.runs(1, &long));
+    assert!(cpus.is_running(1, &long));
     cpus.yield_now(1);
     let budget = cpus.connected.0.grants[1].budget();
-    assert!(budget > 0 && cpus.runs(1, &long), "{budget}");
+    assert!(budget > 0 && cpus.is_running(1, &long), "{budget}");
 
     SENT.take();
     cpus.wake(0, &short);
     assert_eq!(SENT.take(), [1]);
     assert!(cpus.tick(1), "it asks for preemption");
     cpus.yield_now(1);
-    assert!(cpus.runs(1, &short));
+    assert!(cpus.is_running(1, &short));
 }
 
 /// PLACED: a CPU whose task comes first is not interrupted for one that comes after it.
@@ -404,7 +404,7 @@ fn cpu_whose_task_comes_first_is_not_interrupted() {
     cpus.plan(&[10, 1_000]);
     let short = cpus.spawn(0);
     cpus.pick(1);
-    assert!(cpus.runs(1, &short));
+    assert!(cpus.is_running(1, &short));
     SENT.take();
     cpus.spawn(0);
     assert!(SENT.take().is_empty());
@@ -418,7 +418,7 @@ fn task_of_an_earlier_measurement_is_not_recorded_in_the_next() {
     cpus.control(0).measure_start().unwrap();
     let older = cpus.spawn(0);
     cpus.pick(1);
-    assert!(cpus.runs(1, &older));
+    assert!(cpus.is_running(1, &older));
     assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
     let on_cpu = |cpu: usize| PerThread::control().running[cpu].get();
     assert!(!ptr::eq(on_cpu(1), &OUTSIDE));
@@ -430,10 +430,10 @@ fn task_of_an_earlier_measurement_is_not_recorded_in_the_next() {
     );
     assert!(!ptr::eq(on_cpu(0), &OUTSIDE));
     cpus.block(0);
-    assert!(cpus.runs(0, &newer));
+    assert!(cpus.is_running(0, &newer));
     for _ in 0..3 {
         cpus.yield_now(1);
-        assert!(cpus.runs(1, &older), "it is alone");
+        assert!(cpus.is_running(1, &older), "it is alone");
     }
     VirtualClock::advance(100);
     assert_eq!(cpus.control(0).measure_end_by::<VirtualClock>(), Ok(1));
@@ -449,22 +449,22 @@ fn gc_of_any_cpu_leaves_the_rest_of_its_turn_to_the_plan() {
     let [outsider, gc] = [0, 1].map(|cpu| cpus.spawn(cpu));
     for task in [&outsider, &gc] {
         cpus.pick(1);
-        assert!(cpus.runs(1, task));
+        assert!(cpus.is_running(1, task));
     }
     cpus.block(1);
     cpus.plan(&[10, 1_000]);
     let planned = cpus.spawn(0);
     cpus.pick(1);
     for (task, goes_on) in [(&outsider, true), (&gc, false)] {
-        assert!(cpus.runs(1, &planned));
+        assert!(cpus.is_running(1, &planned));
         cpus.wake(0, task);
         for tick in 1..=PLAN_TICKS {
             assert_eq!(cpus.tick(1), tick == PLAN_TICKS, "{tick}");
         }
         cpus.preempt(1);
-        assert!(cpus.runs(1, task));
+        assert!(cpus.is_running(1, task));
         cpus.yield_now(1);
-        assert!(cpus.runs(1, if goes_on { task } else { &planned }));
+        assert!(cpus.is_running(1, if goes_on { task } else { &planned }));
         if goes_on {
             cpus.block(1);
         }
@@ -480,7 +480,7 @@ fn turn_ends_if_the_only_task_with_a_claim_is_held_on_another_cpu() {
     let gc = cpus.spawn(1);
     for task in [&has_turn, &held, &other, &gc] {
         cpus.pick(1);
-        assert!(cpus.runs(1, task));
+        assert!(cpus.is_running(1, task));
     }
     cpus.block(1);
     cpus.plan(&[10, 1_000]);
@@ -493,16 +493,16 @@ fn turn_ends_if_the_only_task_with_a_claim_is_held_on_another_cpu() {
         assert_eq!(cpus.tick(1), tick == PLAN_TICKS, "{tick}");
     }
     cpus.preempt(1);
-    assert!(cpus.runs(1, &has_turn));
+    assert!(cpus.is_running(1, &has_turn));
     cpus.block(0);
-    assert!(cpus.runs(0, &held));
+    assert!(cpus.is_running(0, &held));
     cpus.yield_now(0);
     assert!(
-        cpus.runs(0, &other),
+        cpus.is_running(0, &other),
         "so the CPU has not surely left the other"
     );
     cpus.block(1);
-    assert!(cpus.runs(1, &planned));
+    assert!(cpus.is_running(1, &planned));
 }
 
 #[test]
@@ -602,7 +602,7 @@ fn yield_beyond_the_plan_takes_the_lock() {
     cpus.plan(&[10, 1_000]);
     let short = cpus.spawn(0);
     cpus.pick(1);
-    assert!(cpus.runs(1, &short));
+    assert!(cpus.is_running(1, &short));
     cpus.connected.0.grants[1].set_budget(1);
     assert!(cpus.yield_without_lock(1));
     assert!(!cpus.yield_without_lock(1));
@@ -633,7 +633,7 @@ fn task_that_gives_way_takes_the_lock_once() {
     let next = cpus.spawn(0);
     cpus.here(1);
     cpus.scheds[1].put_prev_task(first, false);
-    assert!(cpus.connected.0.grants[1].keeps(&next));
+    assert!(cpus.connected.0.grants[1].is_kept(&next));
 }
 
 /// LEFT: no CPU is interrupted to hand over a task that only it may run.
@@ -645,7 +645,7 @@ fn pinned_task_that_gives_way_costs_no_ipi_beside_an_idle_cpu() {
         cpus.pick(1);
         cpus.spawn_for(1, 0b10);
         cpus.block(0);
-        assert!(cpus.runs(1, &first) && cpus.current[0].is_none());
+        assert!(cpus.is_running(1, &first) && cpus.current[0].is_none());
         SENT.take();
         cpus.yield_now(1);
         assert_eq!(SENT.take(), sent, "{mask:#b}");
@@ -660,7 +660,7 @@ fn cpu_whose_task_comes_last_is_interrupted() {
         cpus.block(1 - last);
         cpus.block(last);
         assert!(
-            cpus.runs(1 - last, &mid) && cpus.runs(last, &long),
+            cpus.is_running(1 - last, &mid) && cpus.is_running(last, &long),
             "{last}"
         );
         SENT.take();
@@ -674,18 +674,18 @@ fn cpu_whose_task_comes_last_is_interrupted() {
 fn cpu_that_was_asked_in_vain_is_asked_again() {
     let (mut cpus, [short, long]) = TwoCpus::replaying([10, 1_000]);
     cpus.block(1);
-    assert!(cpus.runs(1, &long));
+    assert!(cpus.is_running(1, &long));
     let main = cpus.current[0].clone().unwrap();
     SENT.take();
     cpus.wake(0, &short);
     assert_eq!(SENT.take(), [1]);
     cpus.block(0);
-    assert!(cpus.runs(0, &short), "it was faster");
+    assert!(cpus.is_running(0, &short), "it was faster");
     assert!(!cpus.tick(1));
     cpus.block(0);
     cpus.wake(0, &main);
     cpus.pick(0);
-    assert!(cpus.runs(0, &main));
+    assert!(cpus.is_running(0, &main));
     SENT.take();
     cpus.wake(0, &short);
     assert_eq!(SENT.take(), [1]);
@@ -697,14 +697,14 @@ fn later_task_that_another_cpu_holds_is_not_asked_for() {
     let (mut cpus, [short, mid, long]) = TwoCpus::replaying([10, 500, 1_000]);
     cpus.block(1);
     let main = cpus.block(0);
-    assert!(cpus.runs(1, &mid) && cpus.runs(0, &long));
+    assert!(cpus.is_running(1, &mid) && cpus.is_running(0, &long));
     cpus.wake(0, &short);
     assert!(cpus.tick(0));
     cpus.preempt(0);
-    assert!(cpus.runs(0, &short));
+    assert!(cpus.is_running(0, &short));
     cpus.wake(0, &main);
     SENT.take();
     cpus.block(1);
-    assert!(cpus.runs(1, &main));
+    assert!(cpus.is_running(1, &main));
     assert_eq!(SENT.take(), []);
 }

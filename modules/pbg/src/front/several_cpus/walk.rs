@@ -125,7 +125,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
     fn pick(&mut self, c: usize) {
         self.here(c);
         // The put that kept the task has checked its affinity.
-        let was_kept = Self::all().grants[c].is_keeping();
+        let was_kept = Self::all().grants[c].has_kept();
         let next = self.scheds[c].pick_next_task();
         let before = self.cpus[c].current.take();
         self.cpus[c].picks = false;
@@ -171,7 +171,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
         let ready = (self.tasks.iter()).filter(|(_, state)| *state == State::Ready);
         ready.map(|(task, _)| task).filter(|task| {
             let at = Arc::as_ptr(task).cast_mut();
-            !(Self::all().grants.iter()).any(|own| own.is_keeping_at(at))
+            !(Self::all().grants.iter()).any(|own| own.is_kept_at(at))
         })
     }
 
@@ -284,7 +284,7 @@ impl<S: SmpStateSource + 'static> Walk<S> {
                 }
                 // A task that is kept between its put and its pick is not found.
                 let at = Arc::as_ptr(&task);
-                let kept = Self::all().grants.iter().any(|own| own.is_keeping_at(at));
+                let kept = Self::all().grants.iter().any(|own| own.is_kept_at(at));
                 assert!(kept || self.tasks[t].1 != State::Ready, "{t} was not found");
                 self.check();
             }
