@@ -31,7 +31,7 @@ pub fn check(run: &RunLine) -> Result<(), String> {
 
 /// Checks that the account closes (rule 1).
 fn check_sum(account: &Account) -> Result<(), String> {
-    if account.closes() {
+    if account.is_balanced() {
         return Ok(());
     }
     let ms = |ns: u64| ns as f64 / 1e6;

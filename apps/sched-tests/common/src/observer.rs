@@ -14,11 +14,11 @@ use crate::{
 
 /// Starts to observe the scheduler.
 pub fn start() {
-    axsched::observe(becomes_ready);
+    axsched::observe(log_ready);
 }
 
 /// Logs a task that the scheduler is about to enqueue.
-fn becomes_ready(task: &dyn Any, how: Ready) {
+fn log_ready(task: &dyn Any, how: Ready) {
     let Some(task) = task.downcast_ref::<TaskInner>() else {
         return;
     };

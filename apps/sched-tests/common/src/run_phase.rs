@@ -80,7 +80,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     phase.pass = !phase.tasks.is_empty()
         && phase.tasks.iter().all(|task| task.ok)
         && fits_window(&phase.tasks, window_ns)
-        && phase.account.is_none_or(|account| account.closes())
+        && phase.account.is_none_or(|account| account.is_balanced())
         && all_reclaimed(&watches);
     phase.events = platform::events();
     phase

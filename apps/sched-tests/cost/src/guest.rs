@@ -155,7 +155,7 @@ struct Yielding {
 }
 
 impl Yielding {
-    fn begins(&self) {
+    fn begin(&self) {
         // A tick between the count and the clock would count for the wrong side.
         let _guard = NoPreempt::new();
         if self.tasks.fetch_add(1, AcqRel) == 0 {
@@ -163,7 +163,7 @@ impl Yielding {
         }
     }
 
-    fn ends(&self) {
+    fn end(&self) {
         let _guard = NoPreempt::new();
         if self.tasks.fetch_sub(1, AcqRel) == 1 {
             self.ends_ns.fetch_add(now_ns(), Relaxed);
@@ -208,11 +208,11 @@ impl Group {
             set.go.wait_until(|| set.round.load(Acquire) >= round);
             let yields = self.yields_each.load(Relaxed);
             if yields != Self::END {
-                self.yielding.begins();
+                self.yielding.begin();
                 for _ in 0..yields {
                     axtask::yield_now();
                 }
-                self.yielding.ends();
+                self.yielding.end();
                 self.yields_done.fetch_add(yields, Relaxed);
             }
             if self.absent.fetch_sub(1, AcqRel) == 1 {

@@ -8,7 +8,7 @@ use crate::RunLine;
 /// all CPUs.
 ///
 /// The parts are measured one by one, so that their sum says whether the instrument
-/// missed something: [`closes`](Self::closes).
+/// missed something: [`is_balanced`](Self::is_balanced).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The tasks of the workload, until their work was done: their rows together.
@@ -93,7 +93,7 @@ impl Account {
 
     /// Returns true if the parts add up to the time that there was, within [`TOLERANCE_PERCENT`] and a few
     /// microseconds for each CPU; and `BOOKED_TWICE_NS` for each but one.
-    pub fn closes(&self) -> bool {
+    pub fn is_balanced(&self) -> bool {
         let tolerance = self.available_ns() * u128::from(TOLERANCE_PERCENT);
         let others = u128::from(self.cpus.saturating_sub(1));
         let off = self.per_cpu_ns(OFF_COUNTED_NS, OFF_REAL_NS) + others * BOOKED_TWICE_NS;
@@ -139,11 +139,11 @@ mod tests {
     };
 
     #[test]
-    fn an_account_closes_if_its_parts_add_up() {
+    fn an_account_is_balanced_if_its_parts_add_up() {
         assert_eq!(ACCOUNT.sum_ns(), 100_000_000);
-        assert!(ACCOUNT.closes());
+        assert!(ACCOUNT.is_balanced());
         for (is_counted, off) in [(true, OFF_COUNTED_NS), (false, OFF_REAL_NS)] {
-            for (idle_ns, closes) in [
+            for (idle_ns, is_balanced) in [
                 (8_000_000 - off, true),
                 (8_000_000 - off - 1, false),
                 (10_000_000 + off, true),
@@ -154,7 +154,7 @@ mod tests {
                     is_counted,
                     ..ACCOUNT
                 };
-                assert_eq!(account.closes(), closes, "{account:?}");
+                assert_eq!(account.is_balanced(), is_balanced, "{account:?}");
             }
         }
     }
@@ -181,8 +181,8 @@ mod tests {
             ..ACCOUNT
         };
         assert_eq!(two.available_ns(), 200_000_000);
-        assert!(two.closes());
-        assert!(!Account { cpus: 1, ..two }.closes());
+        assert!(two.is_balanced());
+        assert!(!Account { cpus: 1, ..two }.is_balanced());
         assert_eq!(two.percent(two.outside_ns()), 0.5);
         assert_eq!(two.per_cpu_ns(3, 4), 6);
     }
@@ -200,8 +200,8 @@ mod tests {
             ..four
         };
         // 1 % of 400 ms, 1 ms for each CPU, and 10 ms for each but one.
-        assert!(four.closes() && with(37_900_000).closes());
-        assert!(!with(38_100_000).closes());
+        assert!(four.is_balanced() && with(37_900_000).is_balanced());
+        assert!(!with(38_100_000).is_balanced());
     }
 
     #[test]

@@ -209,7 +209,7 @@ fn accounts(phases: &[PhaseLines]) -> String {
             ms(account.rest_run_ns),
             ms(account.idle_ns),
             ratio(account.sum_ns() as u64, account.available_ns() as u64),
-            verdict(account.closes()),
+            verdict(account.is_balanced()),
         );
     }
     for (run, account) in known.iter().filter(|(_, account)| account.is_noted()) {

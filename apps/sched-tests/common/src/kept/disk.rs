@@ -64,7 +64,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
         }
     }
     let [first, second] = NAMES;
-    let name = if exists(first) { second } else { first };
+    let name = if is_present(first) { second } else { first };
     remove(name)?;
     let mut file = File::create(name)?;
     file.write_all(bytes)?;
@@ -76,7 +76,7 @@ fn other(name: &str) -> &'static str {
     NAMES[usize::from(name == NAMES[0])]
 }
 
-fn exists(name: &str) -> bool {
+fn is_present(name: &str) -> bool {
     File::open(name).is_ok()
 }
 
@@ -90,7 +90,7 @@ fn remove(name: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(name)?;
         file.write_all(b"removed\n")?; // FREED
     }
-    if exists(name) {
+    if is_present(name) {
         fs::remove_file(name)?;
     }
     Ok(())

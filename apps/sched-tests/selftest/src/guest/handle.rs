@@ -38,7 +38,9 @@ pub fn run() {
         "run",
     );
     axstd::println!("{}", table(&setting(name), core::slice::from_ref(&phase)));
-    let noted = phase.account.is_some_and(|a| a.closes() && a.is_noted());
+    let noted = phase
+        .account
+        .is_some_and(|a| a.is_balanced() && a.is_noted());
     // If the phase passed, or its account noted nothing, the kept handle went unnoticed. The line
     // then says `pass`, where a failure is expected.
     let pass = phase.pass || !noted;

@@ -37,24 +37,24 @@ impl Lock {
         }
     }
 
-    /// Takes the lock, calls `does`, and releases the lock. Calls `waits` before each wait. Returns
+    /// Takes the lock, calls `act`, and releases the lock. Calls `note_wait` before each wait. Returns
     /// false if another task was within the lock meanwhile.
     #[must_use = "it says whether the lock is one"]
-    pub fn within(&self, waits: impl Fn(), does: impl FnOnce()) -> bool {
+    pub fn within(&self, note_wait: impl Fn(), act: impl FnOnce()) -> bool {
         let take = || {
             (self.is_held)
                 .compare_exchange(false, true, Acquire, Relaxed)
                 .is_ok()
         };
         loop {
-            waits();
+            note_wait();
             if !self.freed.wait_timeout_until(LOOK_AGAIN, take) {
                 break;
             }
         }
         // SAFETY: this task has set `is_held`.
         let counted = unsafe { self.counted.get().read_volatile() };
-        does();
+        act();
         // SAFETY: as before.
         let is_alone = unsafe { self.counted.get().read_volatile() } == counted;
         // SAFETY: as before.

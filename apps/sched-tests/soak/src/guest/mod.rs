@@ -24,7 +24,7 @@ pub fn main() {
     );
     #[cfg(feature = "balanced")]
     axsched_arceos::connect().expect("no other code has connected to IPIs");
-    watch::starts();
+    watch::start();
     let done = rounds::run(&orders);
     println!("{}", summary::line(&orders, &done));
 }

@@ -105,9 +105,9 @@ fn round(seed: u64, at_most: u64, end: u64) -> u64 {
             spawn(seed_of(seed, spawned), 0, None);
             spawned += 1;
         }
-        looks_after();
+        wait_and_clear_places();
     }
-    while looks_after() {}
+    while wait_and_clear_places() {}
     let (all, ended) = (SPAWNED.load(Relaxed), ENDED.load(Relaxed));
     if all != ended {
         found(
@@ -127,7 +127,7 @@ fn round(seed: u64, at_most: u64, end: u64) -> u64 {
 
 /// Sleeps for [`LOOK_NS`], then clears the places of the tasks that are reclaimed. Returns true if
 /// any task is left.
-fn looks_after() -> bool {
+fn wait_and_clear_places() -> bool {
     sleep_until_ns(now_ns() + LOOK_NS);
     MAIN_NS.store(now_ns(), Relaxed);
     let mut is_left = false;
@@ -149,7 +149,7 @@ fn plant_stall() {
     let pinned = |id| Arc::new(Record::new(id, None, 1 << last));
     let (hog, waits) = (pinned(1_000_001), pinned(1_000_002));
     task::spawn_recorded(&hog, || {
-        watch::looks_here();
+        watch::watch_this_cpu();
         let _guard = kernel_guard::NoPreempt::new();
         loop {
             core::hint::black_box(task::spin(1, 1_000));

@@ -12,7 +12,7 @@ use super::{
     record::{Doing, LONGEST, MIGRATIONS},
     rounds::Done,
     task::{ENDED, MOST, NOT_WOKEN, PRIORITIES, SPAWNED, STEPS},
-    watch::{LOST, NOBODY_LOOKED_NS},
+    watch::{LONGEST_UNWATCHED_NS, LOST},
 };
 
 /// The policy's name, as in result lines.
@@ -58,7 +58,7 @@ pub fn line(orders: &Orders, done: &Done) -> String {
         longest.ns / MS,
         longest.id,
         Doing::name(longest.doing),
-        NOBODY_LOOKED_NS.load(Relaxed) / MS,
+        LONGEST_UNWATCHED_NS.load(Relaxed) / MS,
     );
     if let (Some(planned), Ok(status)) = (done.planned, CONTROL.status()) {
         let measured = done.measured;

@@ -68,9 +68,9 @@ pub fn spawn(seed: u64, depth: u32, parent: Option<&Arc<Record>>) -> Arc<Record>
     record
 }
 
-/// Spawns a task that calls `does` and is known by `record`.
-pub fn spawn_recorded(record: &Arc<Record>, does: impl FnOnce() + Send + 'static) {
-    let mut task = TaskInner::new(does, format!("soak{}", record.id), STACK_BYTES);
+/// Spawns a task that calls `act` and is known by `record`.
+pub fn spawn_recorded(record: &Arc<Record>, act: impl FnOnce() + Send + 'static) {
+    let mut task = TaskInner::new(act, format!("soak{}", record.id), STACK_BYTES);
     *task.task_ext_mut() = Some(AxTaskExt::from_impl(Hook(record.clone())));
     task.set_cpumask(mask_of(record.mask.load(Relaxed)));
     let task = axtask::spawn_task(task);
@@ -100,7 +100,7 @@ pub fn mask_of(bits: u32) -> AxCpuMask {
 
 /// Runs a task: its steps, the wait for its children, and its end.
 fn live(own: &Arc<Record>, seed: u64, depth: u32) {
-    watch::looks_here();
+    watch::watch_this_cpu();
     let mut task = Life {
         own,
         random: Random::new(seed),
@@ -113,7 +113,7 @@ fn live(own: &Arc<Record>, seed: u64, depth: u32) {
         task.step();
     }
     task.join();
-    task.ends();
+    task.end();
 }
 
 struct Life<'a> {
@@ -127,21 +127,21 @@ struct Life<'a> {
 impl Life<'_> {
     fn step(&mut self) {
         match self.random.below(100) {
-            0..22 => self.computes(),
-            22..50 => self.begins(Doing::Yield, axtask::yield_now),
-            50..62 => self.sleeps(),
-            62..72 => self.waits(),
-            72..80 => self.wakes(),
-            80..88 => self.locks(),
-            88..91 => self.spawns(),
+            0..22 => self.compute(),
+            22..50 => self.run_step(Doing::Yield, axtask::yield_now),
+            50..62 => self.sleep(),
+            62..72 => self.wait(),
+            72..80 => self.wake_any(),
+            80..88 => self.use_lock(),
+            88..91 => self.spawn_child(),
             91..93 => self.join(),
-            93..95 => self.sets_priority(),
-            _ => self.moves(),
+            93..95 => self.set_priority(),
+            _ => self.change_affinity(),
         }
     }
 
     /// Begins a step of this kind, once it has checked that the task may run on its CPU.
-    fn begins<R>(&self, doing: Doing, does: impl FnOnce() -> R) -> R {
+    fn run_step<R>(&self, doing: Doing, act: impl FnOnce() -> R) -> R {
         let own = self.own;
         {
             // The task must not migrate between the two reads.
@@ -155,31 +155,31 @@ impl Life<'_> {
         }
         watch::refuse_what_was_found();
         STEPS[doing as usize].fetch_add(1, Relaxed);
-        does()
+        act()
     }
 
-    fn computes(&mut self) {
+    fn compute(&mut self) {
         // Most are short, and one in a hundred is longer than a slice.
         let rounds = match self.random.below(100) {
             0 => 20_000_000,
             1..10 => self.random.below(4_000_000),
             _ => self.random.below(200_000),
         };
-        self.begins(Doing::Compute, || black_box(spin(self.seed | 1, rounds)));
+        self.run_step(Doing::Compute, || black_box(spin(self.seed | 1, rounds)));
     }
 
-    fn sleeps(&mut self) {
+    fn sleep(&mut self) {
         let until = now_ns() + (1 + self.random.below(20)) * MS;
         self.own.until_ns.store(until, Relaxed);
-        self.begins(Doing::Sleep, || sleep_until_ns(until));
+        self.run_step(Doing::Sleep, || sleep_until_ns(until));
     }
 
     /// Waits until another task wakes it, but for less than 100 ms.
-    fn waits(&mut self) {
+    fn wait(&mut self) {
         let limit = now_ns() + (10 + self.random.below(90)) * MS;
         self.own.woken.store(false, Relaxed);
         self.own.wait.fetch_add(1, Release);
-        let is_woken = self.begins(Doing::Wait, || {
+        let is_woken = self.run_step(Doing::Wait, || {
             self.wait_until(limit, || self.own.woken.load(Acquire))
         });
         if !is_woken {
@@ -203,29 +203,34 @@ impl Life<'_> {
         }
     }
 
-    fn wakes(&mut self) {
+    fn wake_any(&mut self) {
         let from = self.random.below(PLACES as u64) as usize;
-        self.begins(Doing::Wake, || {
-            let waits = |record: &Arc<Record>| {
+        self.run_step(Doing::Wake, || {
+            let is_waiting = |record: &Arc<Record>| {
                 record.doing.load(Relaxed) == Doing::Wait as u8 && !record.woken.load(Relaxed)
             };
-            let found = (PLACES_OF.iter().cycle().skip(from).take(PLACES))
-                .find_map(|place| place.lock().as_ref().filter(|found| waits(found)).cloned());
+            let found = (PLACES_OF.iter().cycle().skip(from).take(PLACES)).find_map(|place| {
+                place
+                    .lock()
+                    .as_ref()
+                    .filter(|found| is_waiting(found))
+                    .cloned()
+            });
             if let Some(found) = found {
                 wake(&found);
             }
         });
     }
 
-    fn locks(&mut self) {
+    fn use_lock(&mut self) {
         let lock = &LOCKS[self.random.below(LOCKS.len() as u64) as usize];
         let (within, rounds) = (self.random.below(8), self.random.below(20_000));
-        let waits = || {
+        let note_wait = || {
             let until = now_ns() + LOOK_AGAIN.as_nanos() as u64;
             self.own.until_ns.store(until, Relaxed);
         };
-        let is_alone = self.begins(Doing::Lock, || {
-            lock.within(waits, || {
+        let is_alone = self.run_step(Doing::Lock, || {
+            lock.within(note_wait, || {
                 black_box(spin(self.seed | 1, rounds));
                 match within {
                     0 => {
@@ -247,12 +252,12 @@ impl Life<'_> {
         }
     }
 
-    fn spawns(&mut self) {
+    fn spawn_child(&mut self) {
         let more = self.depth < DEEPEST && self.spawned < MOST_CHILDREN;
         if more && ALIVE.load(Relaxed) < MOST_ALIVE {
             let seed = seed_of(self.seed, self.spawned);
             self.spawned += 1;
-            self.begins(Doing::Spawn, || {
+            self.run_step(Doing::Spawn, || {
                 spawn(seed, self.depth + 1, Some(self.own));
             });
         }
@@ -263,14 +268,14 @@ impl Life<'_> {
         let children = &self.own.children;
         self.own.woken.store(false, Relaxed);
         self.own.wait.fetch_add(1, Release);
-        self.begins(Doing::Join, || {
+        self.run_step(Doing::Join, || {
             self.wait_until(u64::MAX, || children.load(Acquire) == 0)
         });
     }
 
-    fn sets_priority(&mut self) {
+    fn set_priority(&mut self) {
         let priority = self.random.below(11) as isize - 5;
-        self.begins(Doing::Priority, || {
+        self.run_step(Doing::Priority, || {
             if axtask::set_priority(priority) {
                 PRIORITIES.fetch_add(1, Relaxed);
             }
@@ -279,7 +284,7 @@ impl Life<'_> {
 
     /// Changes the affinity to one CPU, to some or to all of them. Half of the times it then yields
     /// once and allows all CPUs again.
-    fn moves(&mut self) {
+    fn change_affinity(&mut self) {
         let all = all_cpus();
         let n = axhal::cpu_num() as u64;
         let mask = match self.random.below(10) {
@@ -288,11 +293,11 @@ impl Life<'_> {
             _ => all,
         };
         let is_back = self.random.below(2) == 0;
-        self.begins(Doing::Affinity, || {
-            self.moves_to(mask);
+        self.run_step(Doing::Affinity, || {
+            self.set_affinity(mask);
             if is_back {
                 axtask::yield_now();
-                self.moves_to(all);
+                self.set_affinity(all);
             }
         });
         if TO_BREAK_OUTSIDE.load(Relaxed) {
@@ -305,14 +310,14 @@ impl Life<'_> {
 
     /// Sets the affinity to `mask`. Until the task has migrated it runs outside of its mask, but no
     /// step begins meanwhile.
-    fn moves_to(&self, mask: u32) {
+    fn set_affinity(&self, mask: u32) {
         self.own.mask.store(mask, Relaxed);
         assert!(axtask::set_current_affinity(mask_of(mask)));
     }
 
     /// Ends the task's work, as its last step. `axtask` does the rest.
-    fn ends(self) {
-        self.begins(Doing::End, || {
+    fn end(self) {
+        self.run_step(Doing::End, || {
             ENDED.fetch_add(1, Relaxed);
             ALIVE.fetch_sub(1, Relaxed);
             if let Some(parent) = &self.own.parent

@@ -37,7 +37,7 @@ static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 /// The time at which the machine last went on after it stood still.
 static WENT_ON_NS: AtomicU64 = AtomicU64::new(0);
 /// The longest time without a look.
-pub static NOBODY_LOOKED_NS: AtomicU64 = AtomicU64::new(0);
+pub static LONGEST_UNWATCHED_NS: AtomicU64 = AtomicU64::new(0);
 static TICKED_NS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 static IS_FOUND: AtomicBool = AtomicBool::new(false);
 
@@ -50,21 +50,21 @@ pub static OUTSIDE: AtomicU32 = AtomicU32::new(0);
 pub static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Starts the watch over all tasks that have a place, and over the calling task, main.
-pub fn starts() {
+pub fn start() {
     *MAIN.lock() = Some(Arc::downgrade(&axtask::current().clone()));
     BOUND_NS.store(orders().bound_ns, Relaxed);
     MAIN_NS.store(now_ns(), Relaxed);
     LOOKED_NS.store(now_ns(), Relaxed);
-    looks_here();
+    watch_this_cpu();
 }
 
 /// Makes the ticks of this CPU look, too. Called by each task as it begins, because there is no
 /// other way onto a CPU.
-pub fn looks_here() {
-    static LOOKS: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
+pub fn watch_this_cpu() {
+    static WATCHED: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
     let _guard = NoPreempt::new();
-    if !LOOKS[this_cpu_id()].swap(true, Relaxed) {
-        axtask::register_timer_callback(|_| looks());
+    if !WATCHED[this_cpu_id()].swap(true, Relaxed) {
+        axtask::register_timer_callback(|_| check_waits());
     }
 }
 
@@ -80,7 +80,7 @@ pub fn refuse_what_was_found() {
 }
 
 /// Looks at all tasks, at a tick and with interrupts off.
-fn looks() {
+fn check_waits() {
     let now = now_ns();
     TICKED_NS[this_cpu_id()].store(now, Relaxed);
     let looked = LOOKED_NS.load(Relaxed);
@@ -90,7 +90,7 @@ fn looks() {
         return;
     }
     if looked != 0 {
-        NOBODY_LOOKED_NS.fetch_max(now - looked, Relaxed);
+        LONGEST_UNWATCHED_NS.fetch_max(now - looked, Relaxed);
         if now - looked > STOOD_STILL_NS {
             WENT_ON_NS.store(now, Relaxed);
         }
@@ -106,7 +106,7 @@ fn looks() {
     for place in &PLACES_OF {
         let place = place.lock();
         let Some(record) = &*place else { continue };
-        if let Some((what, since)) = waits(record, now)
+        if let Some((what, since)) = wait_of(record, now)
             && too_long(since)
         {
             let (id, for_ms) = (record.id, (now - since) / MS);
@@ -117,7 +117,7 @@ fn looks() {
 }
 
 /// Returns what a task waits for, and since when.
-fn waits(record: &Record, now: u64) -> Option<(&'static str, u64)> {
+fn wait_of(record: &Record, now: u64) -> Option<(&'static str, u64)> {
     let doing = record.doing.load(Relaxed);
     let has_cpu = record.has_cpu.load(Relaxed);
     let is = |one: Doing| doing == one as u8;
@@ -179,7 +179,7 @@ pub fn found(id: u32, what: &str) -> ! {
         "\nsoak: {whose} {what}; seed {seed}, {} s after boot",
         now / (1000 * MS)
     );
-    let longest = NOBODY_LOOKED_NS.load(Relaxed) / MS;
+    let longest = LONGEST_UNWATCHED_NS.load(Relaxed) / MS;
     println!("the longest without a tick of any CPU: {longest} ms");
     if let Some(main) = &*MAIN.lock() {
         let state = name(main.upgrade().map(|main| main.state()));
@@ -191,8 +191,8 @@ pub fn found(id: u32, what: &str) -> ! {
     for (cpu, runs) in RUNS.iter().enumerate().take(axhal::cpu_num()) {
         let runs = match runs.load(Relaxed) {
             0 if cpu == this_cpu_id() => axtask::current().id_name(),
-            0 if SMP_STATE.is_idle(cpu) => "nobody".into(),
-            0 => "main, gc, a helper or nobody".into(),
+            0 if SMP_STATE.is_idle(cpu) => "no task".into(),
+            0 => "main, gc, a helper or no task".into(),
             id => format!("task {id}"),
         };
         println!(
