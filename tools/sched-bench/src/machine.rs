@@ -53,7 +53,7 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
         }
         for _ in 0..ROUNDS * tasks + LEAST_TURNS {
             machine.work();
-            machine.yields();
+            machine.yield_now();
         }
         machine
     }
@@ -101,7 +101,7 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Machine<S, W> {
     }
 
     /// Makes the running task yield.
-    pub fn yields(&mut self) {
+    pub fn yield_now(&mut self) {
         self.scheduler.put_prev_task(self.running.clone(), false);
         self.next();
     }

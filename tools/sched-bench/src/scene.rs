@@ -72,13 +72,13 @@ where
         machine,
     };
     // The sleeper has run before, too.
-    scene.wakes();
-    scene.blocks();
+    scene.wake();
+    scene.block();
     for i in 0..times {
         scene.machine.work();
         match operation {
             Operation::Add => scene.add(),
-            Operation::Yield => scene.yields(),
+            Operation::Yield => scene.yield_now(),
             Operation::Put => scene.put(),
             Operation::Pick => scene.pick(),
             Operation::Tick => scene.tick(),
@@ -102,7 +102,7 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Scene<'_, S, W> {
         self.machine.next();
     }
 
-    fn yields(&mut self) {
+    fn yield_now(&mut self) {
         let task = self.machine.running.clone();
         measured::put(&mut self.machine.scheduler, task);
         self.machine.pause();
@@ -115,11 +115,11 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Scene<'_, S, W> {
         let task = self.sleeper.clone();
         measured::put(&mut self.machine.scheduler, task);
         self.machine.work();
-        self.blocks();
+        self.block();
     }
 
     fn pick(&mut self) {
-        self.wakes();
+        self.wake();
         self.machine.work();
         let next = measured::pick(&mut self.machine.scheduler).expect("the sleeper is awake");
         self.sleeper = std::mem::replace(&mut self.machine.running, next);
@@ -139,17 +139,17 @@ impl<W, S: BaseScheduler<SchedItem = Arc<W>>> Scene<'_, S, W> {
         machine.scheduler.set_priority(&machine.running, from);
         machine.pause();
         measured::set_priority(&mut machine.scheduler, &machine.running, to);
-        machine.yields();
+        machine.yield_now();
     }
 
-    /// The sleeper wakes.
-    fn wakes(&mut self) {
+    /// Wakes the sleeper.
+    fn wake(&mut self) {
         let task = self.sleeper.clone();
         self.machine.scheduler.put_prev_task(task, false);
     }
 
-    /// The running task sleeps.
-    fn blocks(&mut self) {
+    /// Puts the running task to sleep in place of the sleeper.
+    fn block(&mut self) {
         self.sleeper = self.machine.running.clone();
         self.machine.next();
     }
