@@ -219,7 +219,7 @@ impl PhaseCell {
         self.wakes.copy(&other.wakes);
     }
 
-    /// Adds a phase that [joins](Detail::joins) this one.
+    /// Adds a phase that is [the same](Detail::is_same_phase) as this one.
     #[inline]
     fn add(&self, other: &Self) {
         if self.kinds.get() != other.kinds.get() {
@@ -283,7 +283,7 @@ enum Detail {
 impl Detail {
     /// Returns true if the run intervals of both belong into one phase. They must have ended alike,
     /// and the mean of the ones must be between half and twice that of the others.
-    fn joins(self, one: Kind, other: Kind) -> bool {
+    fn is_same_phase(self, one: Kind, other: Kind) -> bool {
         let (a, b) = (one.mean_run, other.mean_run);
         let is_as_long = a / 2 <= b && b / 2 <= a;
         one.ended == other.ended
@@ -328,8 +328,8 @@ impl PhaseList {
     }
 
     /// Returns true if a phase would absorb the other one after it.
-    pub(crate) fn joins(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
-        self.detail().joins(one.into(), other.into())
+    pub(crate) fn is_same_phase(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
+        self.detail().is_same_phase(one.into(), other.into())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = StoredPhase> {
@@ -368,10 +368,10 @@ impl PhaseList {
     /// last phase can, and without an order the one like it.
     fn place_of(&self, phase: Kind) -> Option<usize> {
         let detail = self.detail();
-        let joins = |place: &usize| detail.joins(self.cells[*place].kind(), phase);
+        let is_same = |place: &usize| detail.is_same_phase(self.cells[*place].kind(), phase);
         match detail {
-            Detail::Endings => (0..self.len()).find(joins),
-            Detail::Wakers | Detail::Lengths => self.len().checked_sub(1).filter(joins),
+            Detail::Endings => (0..self.len()).find(is_same),
+            Detail::Wakers | Detail::Lengths => self.len().checked_sub(1).filter(is_same),
         }
     }
 

@@ -468,7 +468,7 @@ impl Record {
         list.extend(self.phases.iter());
         for phase in self.open_phases() {
             match list.last_mut() {
-                Some(last) if self.phases.joins(last, &phase) => last.add(&phase),
+                Some(last) if self.phases.is_same_phase(last, &phase) => last.add(&phase),
                 _ => list.push(phase),
             }
         }

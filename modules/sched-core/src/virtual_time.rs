@@ -128,7 +128,7 @@ impl VirtualTime {
 
     /// Moves the virtual time for the service that the owner has charged, as far as it stays
     /// `within`.
-    fn moves(&self, now: Counts, served: i64, within: RangeInclusive<Key>) -> Moved {
+    fn advance(&self, now: Counts, served: i64, within: RangeInclusive<Key>) -> Moved {
         let mut state = self.state.lock();
         let taken_along = core::mem::take(&mut state.taken_along);
         // Negative where the counters of two CPUs disagree.
@@ -202,7 +202,7 @@ impl QueueTime {
     /// Moves the virtual time for the service charged since the last move, and for `uncharged`,
     /// which the running task has had so far. The next move takes `uncharged` off, since it has
     /// been charged by then.
-    pub fn moves(
+    pub fn advance(
         &mut self,
         queue: QueueId,
         now: Counts,
@@ -211,7 +211,7 @@ impl QueueTime {
     ) -> Moved {
         let served = self.served.wrapping_add(uncharged.0 as i64);
         self.served = (uncharged.0 as i64).wrapping_neg();
-        self.of(queue).moves(now, served, within)
+        self.of(queue).advance(now, served, within)
     }
 }
 
@@ -262,12 +262,12 @@ mod tests {
         let cell = own.of(QueueId(u32::MAX - 1000));
         let all = Key(0)..=Key(1 << 62);
         assert_eq!(
-            cell.moves(Counts(10), 10, all.clone()).by,
+            cell.advance(Counts(10), 10, all.clone()).by,
             0,
             "no task is there"
         );
         cell.join(NORMAL_WEIGHT);
-        assert_eq!(cell.moves(Counts(30), 20, all.clone()).by, 20 * unit);
+        assert_eq!(cell.advance(Counts(30), 20, all.clone()).by, 20 * unit);
         cell.join(3 * NORMAL_WEIGHT);
         assert_eq!(cell.at(Counts(70)), Key(30 * unit), "and a quarter of 40");
         assert_eq!(
@@ -277,14 +277,14 @@ mod tests {
         );
         cell.leave(2 * NORMAL_WEIGHT);
         let within = Key(21 * unit)..=Key(22 * unit);
-        assert_eq!(cell.moves(Counts(70), 40, within.clone()).by, 20 * unit);
+        assert_eq!(cell.advance(Counts(70), 40, within.clone()).by, 20 * unit);
         assert_eq!(cell.at(Counts(70)), Key(22 * unit));
-        assert_eq!(cell.moves(Counts(71), 0, all).by, 0);
+        assert_eq!(cell.advance(Counts(71), 0, all).by, 0);
         let later = Key(25 * unit)..=Key(30 * unit);
-        assert_eq!(cell.moves(Counts(71), 0, later).to, Key(25 * unit));
+        assert_eq!(cell.advance(Counts(71), 0, later).to, Key(25 * unit));
         assert_eq!(cell.at(Counts(71)), Key(25 * unit));
         assert!(
-            cell.moves(Counts(72), i64::MAX, within).by > 0,
+            cell.advance(Counts(72), i64::MAX, within).by > 0,
             "ages do not overflow"
         );
     }

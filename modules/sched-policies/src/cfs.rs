@@ -196,7 +196,9 @@ impl<T, C: Clock, Q: ByKey<T, CfsState>> Cfs<T, C, Q> {
     /// run that is not charged yet.
     fn move_time(&mut self, now: Counts, uncharged: Counts) {
         let within = self.before_min(SLEEPER_CREDIT_TICKS)..=self.after_min(GRANULARITY_TICKS);
-        let moved = self.time.moves(self.intervals.id(), now, uncharged, within);
+        let moved = self
+            .time
+            .advance(self.intervals.id(), now, uncharged, within);
         let entry = self.entry.later(moved.by / 2);
         let last = self.after_min(ENTRY_TICKS);
         let first = self.before_min(GRANULARITY_TICKS + SLEEPER_CREDIT_TICKS);

@@ -279,7 +279,7 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Eevdf<T, C, Q> {
         self.look |= MOVED;
         self.now = self
             .time
-            .moves(self.intervals.id(), now, uncharged, within)
+            .advance(self.intervals.id(), now, uncharged, within)
             .to;
     }
 

@@ -79,7 +79,7 @@ pub fn run_phase(app: &App, name: &'static str) -> Phase {
     });
     phase.pass = !phase.tasks.is_empty()
         && phase.tasks.iter().all(|task| task.ok)
-        && fits_window(&phase.tasks, window_ns)
+        && is_within_window(&phase.tasks, window_ns)
         && phase.account.is_none_or(|account| account.is_balanced())
         && all_reclaimed(&watches);
     phase.events = platform::events();
@@ -210,7 +210,7 @@ fn is_consistent(result: &TaskResult, figures: &Figures) -> bool {
 
 /// Returns true if no more CPU time lies in the window than there was. Where time is counted and
 /// all tasks always had work, they must also have used nine tenths of it.
-fn fits_window(tasks: &[TaskResult], window_ns: Option<u64>) -> bool {
+fn is_within_window(tasks: &[TaskResult], window_ns: Option<u64>) -> bool {
     let used: u64 = tasks.iter().filter_map(|t| t.run_in_window_ns).sum();
     let saturated = tasks.iter().all(|task| task.groups.is_some());
     let is_exact = platform::TIMING == COUNTED;
@@ -349,10 +349,10 @@ mod tests {
     #[test]
     fn more_time_than_there_was_fails() {
         let mut tasks = phase_of(|_| [yielder("a", 0)].into()).tasks;
-        assert!(fits_window(&tasks, None));
+        assert!(is_within_window(&tasks, None));
         tasks[0].run_in_window_ns = Some(1_000 * platform::cpus() as u64 + 1);
-        assert!(!fits_window(&tasks, Some(1_000)));
-        assert!(fits_window(&tasks, Some(1_001)));
+        assert!(!is_within_window(&tasks, Some(1_000)));
+        assert!(is_within_window(&tasks, Some(1_001)));
     }
 
     #[test]

@@ -235,8 +235,8 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
             return self.dispatch_to_cpu(here, at);
         }
         self.leave(here);
-        let stays = S::PREEMPTED_STAY && preempt;
-        let held = match stays {
+        let is_pinned = S::PREEMPTED_STAY && preempt;
+        let held = match is_pinned {
             true => Reservation::pinned(cpu),
             false => Reservation::until_switched(cpu),
         };
@@ -245,7 +245,7 @@ impl<T, C: Clock, M: ControlSource> Locked<T, C, M> {
         (self.engine).put(&mut self.cpus[cpu], grant, here, prev, why);
         let known = &mut self.placement.cpus[cpu];
         known.returned = true;
-        if !stays {
+        if !is_pinned {
             known.left = at;
         }
     }

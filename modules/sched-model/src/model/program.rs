@@ -303,8 +303,9 @@ impl Program {
 
     /// Returns true if this program, or any that it spawns, sets a priority.
     pub fn has_priority_changes(&self) -> bool {
-        let sets = |op: &Op| matches!(op, Op::SetPriority(_));
-        self.family().any(|program| program.ops.iter().any(sets))
+        let is_priority_change = |op: &Op| matches!(op, Op::SetPriority(_));
+        self.family()
+            .any(|program| program.ops.iter().any(is_priority_change))
     }
 
     /// Returns the time of this program and all that it spawns if they run one after another. Each
