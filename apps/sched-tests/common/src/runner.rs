@@ -114,6 +114,11 @@ pub fn print_heading(setting: &Setting) {
     }
 }
 
+/// Prints the table of these phases for people.
+pub fn print_table(setting: &Setting, phases: &[Phase]) {
+    println!("{}", table(&lines(setting, phases)));
+}
+
 /// Prints the result lines: all tasks first, then their traces, then the phases.
 pub fn print_lines(setting: &Setting, phases: &[Phase]) {
     print(setting, phases, &lines(setting, phases));

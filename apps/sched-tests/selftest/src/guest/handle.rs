@@ -11,8 +11,8 @@ use axstd::sync::Mutex;
 use axtask::AxTaskRef;
 use sched_tests_common::{
     App, Task,
-    results::{Phase, Question, table},
-    runner::{print_lines, run_phase, setting},
+    results::{Phase, Question},
+    runner::{print_lines, print_table, run_phase, setting},
     work,
 };
 
@@ -37,7 +37,7 @@ pub fn run() {
         },
         "run",
     );
-    axstd::println!("{}", table(&setting(name), core::slice::from_ref(&phase)));
+    print_table(&setting(name), core::slice::from_ref(&phase));
     let noted = phase
         .account
         .is_some_and(|a| a.is_balanced() && a.is_noted());
