@@ -1,6 +1,8 @@
 //! Plans with priorities and deadlines: compared with every possible order, and followed by the scheduler
 //! with ticks.
 
+// This file is long because plans are compared with every order by one bench.
+
 mod common;
 #[path = "common/profiles.rs"]
 mod profiles;

@@ -2,6 +2,8 @@
 //! A check that cannot fail proves nothing, so every kind of violation and every rule of the suite is
 //! provoked here. The tests of the policies are in `policies.rs`, those of plans in `pbg_on_one_cpu.rs`.
 
+// This file is long because each kind of violation has a scheduler that commits it.
+
 mod common;
 
 use std::cell::RefCell;

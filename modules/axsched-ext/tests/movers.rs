@@ -11,6 +11,8 @@
 //! for all the time that it slept, fluid for none. Each task is owed a share between the two, hogs and
 //! sleepers alike.
 
+// This file is long because it has the machine of these scenes, and the bounds that it holds them to.
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::marker::PhantomData;

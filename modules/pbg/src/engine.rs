@@ -28,6 +28,8 @@
 //! next add or pick takes it. The epoch counts the commands. A task or a CPU with an older epoch
 //! is looked at anew: the task is the root or outside the plan, and the CPU has no grant.
 
+// This file is long because it has every event of a CPU, measured or replayed, in one place.
+
 use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;

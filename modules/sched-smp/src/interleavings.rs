@@ -24,6 +24,8 @@
 //!
 //! An interrupt comes at any time, and makes the earlier writes of its sender visible.
 
+// This file is long because all scenarios share one machine of two or three CPUs.
+
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::ptr;

@@ -1,5 +1,7 @@
 //! [`WorkSharing`]: a per-CPU scheduler that hands ready tasks to idle CPUs.
 
+// This file is long because all rules share the private state of one queue.
+
 use alloc::sync::Arc;
 use core::cell::Cell;
 use core::marker::PhantomData;

@@ -1,5 +1,7 @@
 //! The command line.
 
+// This file is long because every option is declared here once, with its help.
+
 use std::{
     num::{NonZeroU64, NonZeroUsize},
     path::PathBuf,

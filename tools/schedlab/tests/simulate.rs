@@ -1,5 +1,7 @@
 //! A recording under every policy: what is printed and written, and what is refused.
 
+// This file is long because all sessions of one command are here.
+
 mod common;
 #[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
 mod profiles;

@@ -18,6 +18,8 @@
 //!    number is [`BACKLOG`] less those that wait to be accepted, or lower if `sockets.rs` has no more. An established
 //!    connection is never driven out. SYN cookies are no alternative, because smoltcp cannot answer without a socket.
 
+// This file is long because everything that the one lock guards is here.
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;

@@ -1,6 +1,8 @@
 //! One program's executor: its parts, the lookup by its number, and how coroutines come to its queues.
 //! [`worker`](crate::run::worker) says what a worker does with them.
 
+// This file is long because it has the words that all workers of a domain share, and every access to them.
+
 use core::cell::UnsafeCell;
 use core::future::Future;
 use core::pin::pin;

@@ -1,5 +1,7 @@
 //! The machine: CPUs, tasks and time, and the choice of the CPU that acts next.
 
+// This file is long because it has all calls that change the machine. The files below have its parts.
+
 mod blocking;
 mod checks;
 mod interrupts;

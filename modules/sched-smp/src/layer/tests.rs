@@ -2,6 +2,8 @@
 //! or so seldom that no test of it would miss the rule. A put that must stay in line is one beside
 //! which nothing is `watched`.
 
+// This file is long because every rule has its tests here.
+
 use core::cell::{Cell, RefCell};
 use core::ptr;
 use std::boxed::Box;

@@ -21,6 +21,8 @@
 //!    Stale marks are cleared when a level becomes empty, before parking, and after 256 polls. Then the worker looks at
 //!    the inbox once more (LOOK AGAIN in [`axcoop_summary`]).
 
+// This file is long because it has the loop of a worker, alone and beside others.
+
 use core::ptr;
 use core::task::Waker;
 

@@ -32,6 +32,8 @@
 //! A handle that knows how the coroutine has ended, and has taken its output, does not set `DETACHED`. It clears
 //! `JOINER` before it writes another waker, and leaves the slot alone if it then finds `ENDED`.
 
+// This file is long because the layout of a coroutine and all unsafe code that depends on it are here.
+
 use alloc::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
 use core::future::Future;

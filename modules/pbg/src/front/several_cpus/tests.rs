@@ -1,3 +1,5 @@
+// This file is long because every rule has its tests here, on one machine of two CPUs.
+
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
