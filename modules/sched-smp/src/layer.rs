@@ -351,6 +351,8 @@ impl<P: Policy, M: SmpStateSource> WorkSharing<P, M> {
         if self.cpu.replace(cpu).is_none() {
             if let Some(machine) = M::smp_state().machine() {
                 (machine.join)();
+                // It may have been idle before there was anything to publish.
+                M::smp_state().set_idle(cpu, self.is_idle);
             }
             self.count(self.waiting);
         }

@@ -35,6 +35,12 @@ fn task(mask: u64) -> Arc<Job> {
 
 /// Makes the later layers of this thread those of a machine with `cpus` CPUs.
 fn connect(cpus: usize) {
+    ThreadSmpState::renew();
+    connect_later(cpus);
+}
+
+/// Connects the layers that this thread has made since the state was renewed.
+fn connect_later(cpus: usize) {
     CPU.set(0);
     CURRENT.set(ptr::null());
     SENT.take();
@@ -52,7 +58,7 @@ fn connect(cpus: usize) {
         ..simulated_machine(cpus)
     };
     // SAFETY: only the layers of one test share it, one for each CPU, and all have one type.
-    unsafe { ThreadSmpState::renew().connect(machine) };
+    unsafe { ThreadSmpState::smp_state().connect(machine) };
 }
 
 /// A CPU of a test, and the task that it runs.
@@ -457,6 +463,28 @@ fn preempted_task_is_handed_over_only_after_it_has_given_way_by_itself() {
     home.tick();
     assert!(home.words().starts_with("0 waiting"), "{}", home.words());
     idle.picks(&anywhere);
+}
+
+/// A CPU that was idle before the CPUs were connected joins with its next pick, and is idle to the
+/// others from then on.
+#[test]
+fn rule_4_cpu_that_was_idle_before_the_connection_is_posted_a_task() {
+    ThreadSmpState::renew();
+    let [mut busy, mut idle] = [0, 1].map(|number| Cpu::<ThreadSmpState> {
+        layer: WorkSharing::new(),
+        number,
+        runs: None,
+    });
+    busy.add(&[0b11]);
+    busy.pick().expect("it was added");
+    assert!(idle.pick().is_none());
+    connect_later(2);
+    busy.tick();
+    assert!(idle.pick().is_none(), "it joins");
+    SENT.take();
+    let posted = busy.add(&[0b11]);
+    assert_eq!(SENT.take(), [1]);
+    idle.picks(&posted[0]);
 }
 
 /// An idle CPU runs the task that is woken in its queue, so no other CPU is asked for it.
