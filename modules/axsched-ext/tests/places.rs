@@ -25,12 +25,15 @@ const NO_LISTS: [(&str, &str); 7] = [
         "modules/axsched-ext/tests/places.rs",
         "what a list looks like",
     ),
-    ("tools/schedlab/src/cost/gate.rs", "figures of made-up rows"),
+    (
+        "tools/schedlab/src/cost/gate/tests.rs",
+        "figures of made-up rows",
+    ),
     (
         "tools/schedlab/src/compare/chart.rs",
         "a chart of made-up rows",
     ),
-    ("tools/schedlab/src/compare/table.rs", "made-up rows"),
+    ("tools/schedlab/src/compare/table/tests.rs", "made-up rows"),
     ("tests/system/wrong-calls.txt", "calls of make to refuse"),
 ];
 
