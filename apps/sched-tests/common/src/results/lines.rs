@@ -197,8 +197,10 @@ mod tests {
             found: 21,
         };
         for (replayed_ns, slower, first) in [(1_050, false, None), (1_051, true, Some(first))] {
-            let mut status = Status::default();
-            status.first = first;
+            let status = Status {
+                first,
+                ..Status::default()
+            };
             let text = status.to_string();
             let keys = text.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
             let own = format!(r#","measured_avg_turnaround_ns":1000,"slower":{slower}}}"#);
