@@ -2,7 +2,7 @@
 //! the phase, just before the first submission, to the last end.
 //!
 //! 1. The account closes: tasks + main + gc + rest + idle = CPUs × makespan, by
-//!    [`Account::closes`]. The apps check the same.
+//!    [`Account::is_balanced`]. The apps check the same.
 //! 2. Time outside the tasks (main, gc, the rest) lengthens turnarounds, and no policy is to blame.
 //!    It may be [`LIMIT_ONE_CPU_PERCENT`] of CPUs × makespan on one CPU and
 //!    [`LIMIT_MORE_CPUS_PERCENT`] on several, and on each CPU [`START_NS`] or [`START_REAL_NS`]
