@@ -210,7 +210,7 @@ enum State {
 struct Cpu<'a> {
     scheduler: PbgScheduler<usize, VirtualClock, PerThread>,
     jobs: &'a [Job],
-    /// By place among the jobs, as all fields below.
+    /// The band of each job. The index is that of the job, as in all fields below.
     bands: Vec<u32>,
     tasks: Vec<Option<Handle>>,
     states: Vec<State>,
@@ -406,7 +406,7 @@ fn urgent(priority: u8, bursts: &[(u64, u64)], spawned: u64) -> Job {
 
 #[test]
 fn urgent_task_keeps_the_cpu_over_many_ticks() {
-    // The longest is the most urgent; nothing remains of it that is less than the others.
+    // The longest is the most urgent, and its rest is never shorter than the others.
     let jobs = [
         urgent(3, &[(1_500, 0)], 0),
         urgent(1, &[(20_500, 0)], 0),

@@ -50,8 +50,8 @@ fn played_by<S: SmpStateSource + 'static>(
 ) -> (Result<Report, Box<Failure>>, Status) {
     PerThread::renew();
     ThreadSmpState::renew();
-    // SAFETY: the control and the state are new and belong to this thread. Only these schedulers find
-    // them, one for each CPU.
+    // SAFETY: the control and the state are new and belong to this thread. Only these schedulers
+    // use them, one for each CPU.
     unsafe { SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, S>::connect(on) };
     let made = |_| SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, S>::new();
     let report = run(config, main, made, PbgTask::new);

@@ -2,7 +2,7 @@
 
 pub use axsched_upstream::*;
 
-/// These know of no coroutines: `None`, of any task.
+/// Returns `None`, because the registry's policies know of no coroutines.
 #[inline(always)]
 pub const fn coop_of<T: ?Sized>(_task: &T) -> Option<&axsched_ext::coop::CoopState> {
     None

@@ -134,8 +134,8 @@ impl Phases {
     /// four endings. Allocates nothing.
     ///
     /// Phases that do not match step by step are added in this form. So merging does not depend on
-    /// an order. If all profiles have the same steps, the sums are step by step. Otherwise they are
-    /// by ending, whichever two profiles come first.
+    /// an order. If all profiles have the same steps, each step has its own sum. Otherwise each
+    /// ending has one, whichever two profiles come first.
     #[must_use]
     pub fn coarsened(mut self) -> Self {
         self.order = PhaseOrder::ByEnding;

@@ -21,7 +21,7 @@ const CLASSES: usize = 512;
 /// Bytes of a cache's line.
 const LINE: usize = 64;
 
-/// A stack of freed blocks for each size, and a room from which new blocks are cut.
+/// An allocator with a stack of freed blocks for each size, and a region from which it cuts new ones.
 pub struct Arena {
     room: Room,
     used: Cell<usize>,

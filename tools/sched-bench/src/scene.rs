@@ -28,7 +28,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every operation, in the order above.
+    /// Every operation, in the order of the declaration.
     pub const ALL: [Self; 6] = [
         Self::Add,
         Self::Yield,

@@ -12,7 +12,7 @@ pub struct Case {
     pub line: &'static str,
     /// The pieces that the client sends.
     pub sends: Vec<String>,
-    /// Its answers: a status, and what else it has to say.
+    /// The answers that it accepts: a status, and what the head must also contain.
     gets: Vec<(String, String)>,
 }
 

@@ -9,8 +9,8 @@
 //! of them yield after each run, and a short task checks after each run whether the long one is
 //! done. So the question has an answer under FIFO too: the long task waits 80 times for one run of
 //! each other. If the short tasks yielded after whole groups only, it would wait 80 times for 200
-//! runs. Under a policy that is fair in time it waits for twice its own time, and under one that
-//! prefers short runs for longer.
+//! runs. A policy that shares time fairly makes it wait for twice its own time. A policy that
+//! prefers short runs makes it wait longer.
 //!
 //! `SCALE=n` makes the loops n times shorter, and keeps the runs.
 

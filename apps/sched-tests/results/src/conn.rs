@@ -69,7 +69,7 @@ pub struct ConnLine {
     /// The CPU time of the client and its device: interrupts, and the check of answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_ns: Option<u64>,
-    /// The CPU time between one and the next, in an executor or in `axtask`.
+    /// The CPU time between two of these, in an executor or in `axtask`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest_ns: Option<u64>,
     /// The time in which the CPU had nothing to do.

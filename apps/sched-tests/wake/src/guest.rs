@@ -91,8 +91,8 @@ impl Bed {
         if self.ran.load(Relaxed) != wake {
             self.ran_at_ns.store(at_ns, Relaxed);
             self.ran.store(wake, Release);
-            // A task that has been woken yields once more before it blocks, and is then in the queue
-            // of the CPU that it is on.
+            // A woken task yields once more before it blocks, which puts it into the queue of its
+            // own CPU.
             while self.known.load(Acquire) != wake {
                 spin_loop();
             }
@@ -116,8 +116,8 @@ impl Bed {
         (at_ns, is_here)
     }
 
-    /// Computes until the sleeper has run and is blocked again. Yields once that takes longer than
-    /// a tick. Returns how long after the wake the sleeper ran.
+    /// Computes until the sleeper has run and is blocked again. After a tick it yields instead.
+    /// Returns how long after the wake the sleeper ran.
     fn until_asleep(&self, wake: u64, at_ns: u64, sleeper: &AxTaskRef) -> u64 {
         while self.ran.load(Acquire) != wake || sleeper.state() != TaskState::Blocked {
             if now_ns() - at_ns > TICK_NS {

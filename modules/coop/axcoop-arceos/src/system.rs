@@ -17,7 +17,7 @@ pub struct ArceOs;
 /// The only value of [`ArceOs`].
 pub static ARCEOS: ArceOs = ArceOs;
 
-/// Roughly the bytes of a task beside its stack: the task, its entry, its name.
+/// The approximate size of a task without its stack: the task, its entry and its name.
 const TASK_BYTES: usize = 2 * 1024;
 
 // SAFETY: `here` is looked up by the running task. `mask` is that of `kernel_guard`.

@@ -335,7 +335,7 @@ impl Domain {
     }
 
     /// Returns true if kept blocks may stay until the next tick, which is told of them (KEEP in
-    /// [`free_list`](crate::task::free_list)). If not, the caller frees them. Called with the lock of the registry.
+    /// [`free_list`](crate::task::free_list)). If not, the caller frees them. The caller holds the registry's lock.
     #[must_use]
     pub(crate) fn defer_to_tick(&self) -> bool {
         let has_ticks = self.has_ticks.load(Ordering::Relaxed);
@@ -408,7 +408,7 @@ impl Domain {
         Ok(())
     }
 
-    /// Makes all workers check whether and how they serve. Called with the lock of the registry.
+    /// Makes all workers check whether and how they serve. The caller holds the registry's lock.
     pub(crate) fn notify_workers(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.inbox.note(Notes::SHARED);

@@ -28,7 +28,7 @@ static VIRTUAL: OnHost = OnHost {
     park: |domain, number, until| {
         PARKS.fetch_add(1, SeqCst);
         match until {
-            // It was unparked meanwhile: no time passes.
+            // It was unparked meanwhile, so no time passes.
             _ if MAY_GO.fetch_and(!(1 << number), SeqCst) >> number & 1 != 0 => {}
             None => HOST.park(domain, number, None),
             Some(until) => drop(NOW.fetch_max(until, SeqCst)),
@@ -93,7 +93,7 @@ fn rule_1_no_sleep_ends_early_nor_more_than_a_granule_late() {
     });
 }
 
-/// Also when the worker is alone, which queues at once the coroutines that it wakes itself.
+/// The rule holds for a single worker too, which queues at once the coroutines that it wakes.
 #[test]
 fn rule_2_timer_due_just_before_a_park_is_not_missed() {
     in_virtual_time(1, |domain| {
@@ -348,7 +348,7 @@ fn sleeper_is_woken_within_a_budget_beside_a_coroutine_that_never_waits() {
         TICKS.store(GRANULE_NANOS, SeqCst);
         let sleeps = async {
             let mut most = 0;
-            // So that the worker knows of no timer when it begins its polls.
+            // After this the worker begins its polls without a timer.
             yield_now().await;
             for _ in 0..10 {
                 let before = count.load(SeqCst);

@@ -95,7 +95,8 @@ fn rule_5_a_server_is_ordered_by_its_next_burst() {
     }
 }
 
-/// A task whose weight is next to a half: before it are 248, 199, 150, 100 and 1.
+/// Returns a CPU with a task whose weight is close to a half. The time before it is 248 at first,
+/// then 199, 150, 100 and 1.
 fn with_a_task_between_job_and_server() -> Cpu {
     let mut cpu = with_a_task_that_blocks(&[100; 4], 1604, 180);
     cpu.trace("spawn a, spawn b, block");

@@ -44,7 +44,7 @@ pub struct LogRecord {
 }
 
 impl LogRecord {
-    /// Returns the task that was spawned or woken, or has the CPU from now on.
+    /// Returns the task that was spawned or woken, or that runs from now on.
     pub fn task(&self) -> TaskId {
         TaskId(self.task as usize)
     }

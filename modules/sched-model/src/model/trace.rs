@@ -38,7 +38,7 @@ pub enum What {
     Ticked(bool),
     /// Was current when an interrupt between CPUs came.
     Interrupted,
-    /// Came to the end of its program.
+    /// Reached the end of its program.
     Exited,
     /// Was released by `gc`.
     Freed,

@@ -225,8 +225,8 @@ fn rule_3_a_burst_that_begins_alone_has_a_due_time_of_its_own() {
 #[test]
 fn rule_4_and_5_a_tick_preempts_a_burst_that_outgrows_the_first_in_line() {
     let (mut bench, _) = taught([("lies", 100), ("waits", 5 * TICK)]);
-    // It is preempted once it has used more than the other's expected burst. Now is later than the
-    // other's arrival, so that is after 5 ticks and not 6.
+    // It is preempted once it has used more than the other's expected burst. The other
+    // arrived earlier, so that is after 5 ticks and not 6.
     bench.trace("wake lies, wake waits, pick>lies, 4x tick>lies, tick>waits");
 }
 

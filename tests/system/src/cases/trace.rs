@@ -41,7 +41,7 @@ fn replay_switches(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Does the same with a simulated recording whose tasks also wait. It boots nothing.
+/// Checks the trace of a simulated recording whose tasks also wait. It boots nothing.
 fn replay_model_switches(context: &Context) -> Result<()> {
     const CPUS: [u32; 3] = [1, 4, 64];
     const POLICIES: [&str; 3] = ["rr", "pbg", "stock-cfs"];

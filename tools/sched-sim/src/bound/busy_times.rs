@@ -382,7 +382,7 @@ impl<'a> Dual<'a> {
         (value, lacking)
     }
 
-    /// Chooses the pieces that would have the CPUs at a time.
+    /// Chooses the pieces that would run at the time `at`: the most valuable, one for each CPU.
     fn want(&self, wanted: &mut Wanted, dearest: &[Option<usize>], prices: &[f64], at: f64) {
         let worth = |i: usize| prices[i] - at / self.whole[self.pieces[i].job];
         wanted.at = at;

@@ -31,6 +31,6 @@ pub struct Advice {
     pub has_cooperative: bool,
     /// The longest run interval of a task in a kernel that does not preempt, in ms.
     pub stretch_ms: f64,
-    /// The shortest and the longest task's own computing, in ms.
+    /// The shortest and the longest computing time of a task, in ms.
     pub lengths_ms: [f64; 2],
 }

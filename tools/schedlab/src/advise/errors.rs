@@ -8,7 +8,7 @@ use crate::docs::{Data, Filter};
 
 /// `simulate.csv`: the difference of several programs, in %.
 pub struct Errors {
-    /// The largest difference of each policy.
+    /// The largest difference between simulation and boot, for each policy.
     largest: Vec<(String, f64)>,
 }
 

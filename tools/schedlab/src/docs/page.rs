@@ -54,7 +54,7 @@ impl Page {
     /// Reads a page in this folder.
     ///
     /// # Errors
-    /// A mark is wrong: the error names its line.
+    /// Returns an error with the line number if a mark is wrong.
     pub fn read(text: &str, folder: &Path, files: &mut Files) -> Result<Self> {
         let mut page = Self {
             text: String::new(),

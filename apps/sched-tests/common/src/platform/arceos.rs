@@ -413,7 +413,7 @@ pub fn await_tick_phase() -> Option<u64> {
     Some(phase)
 }
 
-/// Begins the account of all CPU time. Returns when that was, since boot. The account ends when the
+/// Begins the account of all CPU time. Returns the time since boot at which it began. The account ends when the
 /// work of the last task of the phase is done.
 pub fn open_account() -> u64 {
     axhal::time::ticks_to_nanos(ledger::open())

@@ -45,7 +45,7 @@ impl Domain {
     /// [`RunError`]. The future is dropped then.
     ///
     /// # Panics
-    /// In a coroutine, which has to await the future instead.
+    /// Panics in a coroutine, which must await the future instead.
     pub fn run_until<F>(&'static self, future: F, priority: Priority) -> Result<F::Output, RunError>
     where
         F: Future + Send + 'static,

@@ -326,7 +326,8 @@ impl Header {
     #[inline]
     pub(crate) fn add_ref(&self) {
         let was = self.refs.fetch_add(1, Ordering::Relaxed);
-        // Half of the count, before it runs into the flags. A program that forgets wakers by the million ends here.
+        // The limit is half of the count, long before the count reaches the flags. A program that
+        // leaks millions of wakers ends here.
         assert!(was & COUNT < COUNT / 2, "too many wakers of one coroutine");
     }
 

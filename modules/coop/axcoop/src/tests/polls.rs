@@ -74,7 +74,8 @@ fn rule_2_worker_yields_again_when_the_last_yield_had_an_effect() {
         }));
         run(domain);
         assert_eq!(machine.yields.load(Relaxed), 5);
-        // It also had one if a coroutine came that is more urgent than the other domain.
+        // A yield also has an effect if it brings a coroutine that is more urgent than the other
+        // domain.
         machine.yields.store(0, Relaxed);
         *machine.others.lock().unwrap() =
             Some(Box::new(move || match machine.yields.load(Relaxed) {

@@ -39,7 +39,7 @@ pub(crate) struct Node {
     waker: Cell<Option<Waker>>,
     /// The time, in granules.
     at: Cell<u64>,
-    /// Level times 64 and slot, or [`OUT`], or [`DUE`].
+    /// The level times 64 plus the slot, or [`OUT`], or [`DUE`].
     slot: Cell<u16>,
     _pinned: PhantomPinned,
 }
