@@ -82,7 +82,9 @@ ifneq ($(filter %/selftest,$(A:%/=%)),)
     $(error T=$(T): allowed is one case of $(A)/src/main.rs)
   endif
 else ifneq ($(filter %/yield,$(A:%/=%)),)
-  $(call number,T)
+  ifneq ($(T),)
+    $(call number,T)
+  endif
 else ifeq ($(filter-out $(BOOTED),$(MAKECMDGOALS)),)
   ifeq ($(origin T),command line)
     $(error T=$(T): not of $(A); allowed is A=selftest or A=yield with it)
