@@ -1,4 +1,5 @@
-//! The calls, and the command that each leaves for the scheduler.
+//! The calls, and the command that each leaves for the scheduler. The lock of this file orders the
+//! calls. The lock of the plan on several CPUs is another one (`front::several_cpus`).
 //!
 //! The scheduler is private to `axtask`. So a call leaves a command in a static and says so in the
 //! *mode byte*, which the scheduler reads in each of its calls anyway, to choose its path. The call

@@ -15,8 +15,8 @@ pub const NO_PLAN: i64 = -1;
 /// The running task of a CPU, and how often it may yield and go on at once.
 ///
 /// OWN: only its CPU writes it. If it is `SHARED`, other CPUs may read it, and every access is a
-/// relaxed atomic one. The compiler does not fold such an access into a comparison. In a kernel with
-/// one CPU that would be one more instruction in a yield (x86_64).
+/// relaxed atomic one. The compiler does not fold an atomic load into a comparison. So a yield takes
+/// one more instruction on several CPUs (x86_64). With one CPU the accesses are plain.
 pub struct Grant<T, const SHARED: bool = false> {
     /// The address of the task that was picked last, as [`Running`] has it.
     running: UnsafeCell<*mut ()>,

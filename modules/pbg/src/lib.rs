@@ -10,8 +10,9 @@
 //!
 //!  1. The task that makes a starting call is the root. A task's key is its parent's key and its
 //!     number among its parent's spawns, so it is the same on every run. A task with a label has
-//!     the label as its key, whichever task of the program spawns it. Only the root's descendants
-//!     have keys. The root itself, `gc`, helpers, and tasks older than the call are outside. (A
+//!     the label as its key, whichever task of the program spawns it. Only descendants of the root
+//!     have keys. The root itself, `gc`, helpers, tasks older than the call, and children without
+//!     a label of a task without a key are outside. (A
 //!     spawn from a timer callback counts as one of the task that was interrupted.)
 //!
 //! **Measuring**
@@ -30,11 +31,11 @@
 //! **Following the plan**
 //!
 //!  5. Tasks run in the order of the [plan]: band by band, and within a band the ready task with
-//!     the least before it. That is all that remains of the task or, the more it is blocked, only
-//!     what remains up to its next block. The plan says how much that is, and the replay subtracts
-//!     what is done. A task keeps the CPU across its own yields, without a context switch. A task
-//!     that becomes ready and has less before it takes over at the next yield or tick. A blocked
-//!     task is not ready.
+//!     the least before it. A task that never blocks counts with all its remaining time. A task
+//!     that blocks much counts almost only up to its next block. The plan's weight sets the part
+//!     between, and the replay subtracts what is done. A task keeps the CPU across its own yields,
+//!     without a context switch. A task that becomes ready and has less before it takes over at the
+//!     next yield or tick. A blocked task is not ready.
 //!  6. A task whose key is not in the plan, or is taken already, runs from the fallback queue,
 //!     round robin, whenever no planned task is ready.
 //!  7. While tasks outside the plan and planned ones are both ready, the fallback queue gets a
@@ -43,37 +44,42 @@
 //!     task spin while they wait, and have no claim to such a rest: `gc`, the root, and tasks that
 //!     rule 8 has demoted for their yields. If no other task of the queue is ready, the turn is
 //!     over. So all others together have at least one tick in `PLAN_TICKS` + 1 while one of them is
-//!     ready. If n of them compute, each runs again within n × (`PLAN_TICKS` + 2) ticks, because a
-//!     turn that begins in the middle of a tick also has all of the next. A task that gives way
+//!     ready. If n of them compute, each runs again within n × (`PLAN_TICKS` + 2) ticks. The
+//!     second extra tick is for the root: a turn that follows it within a tick also has all of the
+//!     next tick. A task that gives way
 //!     within its tick counts in n for the part that it runs, and the sum is rounded down.
 //!  8. A planned task has overrun while its time is above [`OVERRUN_FACTOR`] times its longest
 //!     recorded time. It is demoted when [`OVERRUN_TICKS`] ticks or [`OVERRUN_HANDOVERS`] handovers
-//!     of the CPU have found it so. Its exit is a handover, and a tick counts for eight. It is also
-//!     demoted if it has yielded [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor allows.
-//!     From then on it runs from the fallback queue, and the rest of the plan stands. So a planned
-//!     task waits for twice the planned time of its predecessors, for that many ticks or handovers
-//!     of each, and for the tenth of rule 7.
+//!     of the CPU have found it so. Ticks and handovers add up: a tick counts as eight handovers.
+//!     The exit of a task is a handover. It is also demoted if it has yielded
+//!     [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor allows. From then on it runs from
+//!     the fallback queue, and the rest of the plan stands. The wait of a planned task has three
+//!     parts. Each task before it runs for at most twice its longest recorded time. Each also has
+//!     the ticks or handovers that demote it. The fallback queue has its tenth.
 //!  9. The root is outside the plan, but the program's next steps depend on it. When it wakes it
 //!     goes first: at the next yield or tick, or when a running turn of rule 7 ends. It runs until
 //!     it gives way or the next tick comes. It goes first once between two ticks that hit planned
 //!     tasks, and the turns of the others do not wait for that.
 //! 10. When more than two thirds of the plan's tasks have been demoted, the plan is dropped at the
-//!     next tick. All ready tasks then go to the fallback queue, by rank, and round robin runs.
-//!     Tasks outside the plan do not count, because they say nothing about the plan.
+//!     next tick. All ready tasks then go to the fallback queue, the one with the least before it
+//!     first, behind those that are there already. Round robin runs from then on. Tasks outside the
+//!     plan do not count, because they say nothing about the plan.
 //! 11. If no task waits for another, shortest first never keeps more tasks waiting than any other
 //!     order. (Schrage, A proof of the optimality of the shortest remaining processing time
 //!     discipline, 1968.) A record does not say which tasks wait for others, so the turnaround
 //!     decides. The lateness of the replay is how much later its tasks that have come are than in
 //!     the measured run. The replay is behind when that exceeds 1/[`BEHIND_FRACTION`] of the
-//!     measured turnaround of all tasks, plus a tick for each task of the plan. The plan is dropped
-//!     at the tick that finds this. All ready tasks go to the fallback queue: first the late ones,
-//!     in order of arrival, and then the others, by rank. Two times are left out of the lateness.
-//!     A late task's own overrun is left out [`OVERRUN_LATENESS_FACTOR`] times. The overruns of all
-//!     tasks and the time of unknown tasks are left out for each task of the plan. An overrun is
-//!     the time that a task has used beyond its record. The plan stays if the call
-//!     that started it asks for that ([`OnSlowReplay`]), or if the user has set priorities or
-//!     deadlines. After the last task's end the status tells whether the replay was slower, with
-//!     nothing left out.
+//!     measured turnaround of all tasks, plus a tick for each task of the plan. A tick is here the
+//!     shortest time between two ticks, whichever CPUs they hit. The plan is dropped at the tick
+//!     that finds this. All ready tasks go to the fallback queue, the late ones first, in order of
+//!     arrival among any 64 in a row. The others follow, the one with the least before it first.
+//!     Two corrections apply. A late task's lateness is reduced by [`OVERRUN_LATENESS_FACTOR`]
+//!     times its own overrun. The bound grows, once for each task of the plan, by all overruns and
+//!     the time of all unknown tasks. An overrun is the time that a task has used beyond its
+//!     record. The plan stays if the call that started it asks for that ([`OnSlowReplay`]), or if
+//!     the user has set priorities or deadlines. A plan that was measured on more CPUs than there
+//!     are stays, too. After the last task's end the status tells whether the replay was slower,
+//!     with nothing left out.
 //!
 //! **Cost.** Measuring adds one counter read and six memory accesses to a switch. During a replay,
 //! a yield that keeps the CPU moves one pointer aside and back, and counts. Other picks are a
@@ -86,20 +92,19 @@
 //! **Several CPUs.** These are the rules of one CPU. Several follow one plan if they are
 //! connected, and the rules hold for them together: [`SmpPbgScheduler`] says how.
 //!
-//! **Limits.** Rules 7 to 11 need ticks and preemption (`axtask/preempt`). A block and an exit
-//! look the same, so rule 11 counts a blocked task when it wakes, and until then as if it had
-//! ended (`docs/adr/0016-behind-the-measured-run.md`).
+//! **Limits.** Rules 7 to 11 need ticks and preemption (`axtask/preempt`). A block and an exit look
+//! the same, so rule 11 counts a blocked task when it wakes, and until then as if it had ended. The
+//! same holds on several CPUs for a task that runs on another CPU than the one with the tick
+//! (`docs/adr/0016-behind-the-measured-run.md`).
 //!
 //! # Map
 //!
-//! Each file uses those above it and none below.
+//! Each file uses those above it and none below. The record is in `pbg_record`, and the profile in
+//! `pbg_profile` ([`stored`]).
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `error`, `status`, `counters` | the errors of the calls; the status; its counters |
-//! | [`stored`] | the profile, as data and as bytes |
-//! | `cell`, `phase_list`, `record`, `recorder` | numbers with one writer; the record of a task, and the table of records |
-//! | `described` | the metadata that makes a measurement a profile |
+//! | `status`, `counters` | the status; its counters |
 //! | `task` | the state of PBG in a task |
 //! | `caller` | the CPU that makes a call, and the ready tasks that it may run |
 //! | [`plan`] | the order of tasks, from a profile |

@@ -4,8 +4,9 @@
 //! The links are inside, so queueing a task allocates nothing.
 //!
 //! **LOCK** (cited by every policy): a policy's per-task state is read and written only inside
-//! scheduler calls. The run queue's spin lock orders those calls. When a task changes queues, the
-//! release of one such lock and the acquire of the next order them. So the state's atomics are all
+//! scheduler calls. The run queue's spin lock orders those calls. A task that changes queues goes
+//! through a word that the one CPU releases and the other acquires (`sched-smp`), or through the one
+//! lock of all queues (PBG). So the state's atomics are all
 //! `Relaxed`, and are updated by load and store without read-modify-write. They are atomics because
 //! the wrapper is shared through `Arc`, not because two CPUs race.
 

@@ -2,7 +2,8 @@
 //!
 //! `axtask` gives each CPU a run queue and deals tasks out in rotation. A CPU whose queue is empty
 //! sleeps until its tick, even if tasks wait in other queues. A [`WorkSharing`] is a policy's
-//! scheduler that shares the work, in the same way for every policy:
+//! scheduler that shares the work, in the same way for every policy. PBG alone does it in its own
+//! way, with one queue for all CPUs (`pbg::SmpPbgScheduler`):
 //!
 //!  1. **An idle CPU asks for work.** A CPU whose pick finds no task *requests* one, and asks the
 //!     CPU with the most waiting tasks for one.
@@ -16,23 +17,25 @@
 //!     task may run there. One at an idle CPU stays, and that CPU gets an IPI. Each is one IPI, and
 //!     none for a CPU that has one pending.
 //!  5. **Requests and posts are level-triggered.** If an IPI is lost, the target finds them at its
-//!     next tick. An IPI that comes twice finds nothing, and counts as a tick.
+//!     next tick. Until then no further IPI goes to that CPU, because one counts as pending. An
+//!     IPI that comes twice finds nothing, and counts as a tick.
 //!  6. **Balance.** A CPU whose queue is shorter than another's also requests a task, from its tick
 //!     on, and asks no CPU. A CPU with a longer queue sees the request at its own tick and hands a
-//!     task over. Where the lengths end up one apart, the CPUs have the longer queue in turn. So
-//!     all tasks progress alike, as in one queue. Idle CPUs come first.
-//!  7. **A task that comes to the queue of a CPU on which it may not run is sent on.** It goes to
-//!     an idle CPU that may run it, or else to the allowed CPU with the fewest waiting tasks.
-//!     `axtask` chooses a queue for a wake before it sees whether the task is blocked. Another wake
-//!     may come first, and the task may change its affinity and block again. The first wake then
-//!     uses the old affinity. Any number of tasks may be on the way to a CPU, which takes them at
-//!     its next tick or pick, and gets an IPI for that.
+//!     task over. If the lengths cannot be equal, they differ by one, and the extra task moves
+//!     from CPU to CPU. So all tasks progress alike, as in one queue. Idle CPUs come first.
+//!  7. **A spawned or woken task at a CPU on which it may not run is sent on.** It goes to an idle
+//!     CPU that may run it, or else to the allowed CPU with the fewest waiting tasks. A task that
+//!     waits already is not looked at again: if its affinity changes then, it runs once where it
+//!     is, unless an allowed CPU is handed it first. `axtask` chooses a queue for a wake before it
+//!     sees whether the task is blocked. Another wake may come first, and the task may change its
+//!     affinity and block again. The first wake then uses the old affinity. Any number of tasks may
+//!     be on the way to a CPU, which takes them at its next tick or pick, and gets an IPI for that.
 //!
 //! AGE: a task that is handed over has waited, and is no wake. The next policy is told
 //! [`HandedOver`](sched_core::event::EnqueueReason::HandedOver), and keeps the task's record of its
-//! wait. A policy dequeues a task only once the request is this CPU's to answer
-//! ([`Policy::migrate_out`](sched_core::event::Policy::migrate_out)). So no task comes back without
-//! its place.
+//! wait. A CPU first takes over the request. Only then does its policy dequeue the task
+//! ([`Policy::migrate_out`](sched_core::event::Policy::migrate_out)). If another CPU was faster,
+//! the task was never dequeued and keeps its place.
 //!
 //! RETAINED: a task that is handed over and does not run at once is retained until it has run
 //! there. That lasts for at most 128 ticks, and 16 more for each task that waited before it. Until
@@ -45,7 +48,7 @@
 //! is over. A queue's owner gives tasks away at a tick, and the switch before is over by then. A
 //! task that is woken or spawned is on no CPU. So no posted task is still on a CPU.
 //!
-//! HANDOFF: when the running task yields to a pinned task, it may wait here while another CPU
+//! HANDOFF: the running task may yield to a pinned task. Then it may wait here while another CPU
 //! idles. So while other CPUs request tasks and only such tasks wait, a put of the running task
 //! takes the slow path. If an idle CPU may run it, this CPU interrupts itself, and hands the task
 //! over when it has been left. If none may, the next task is watched, since the running task may be
@@ -57,34 +60,37 @@
 //! preempted task waits for its own CPU, and the next task is watched for HANDOFF. So there a
 //! policy that preempts much leaves other CPUs idle.
 //!
-//! REQUEST: the CPU that clears another CPU's bit, and finds that it was set, owes that CPU a task and is the only one to
-//! post one. A requesting CPU that finds its bit cleared waits for the task. So a place for one task is enough.
+//! REQUEST: the CPU that clears another CPU's bit, and finds that it was set, owes that CPU a task
+//! and is the only one to post one. A requesting CPU that finds its bit cleared waits for the task.
+//! So a place for one task is enough.
 //!
 //! SEEN: a CPU sets its bit before it looks how many tasks wait in other queues. A CPU that
 //! enqueues a task at a busy CPU counts it there before it looks for bits again. All these accesses
-//! are in one order (`SeqCst`), so one of the two sees the other. A CPU that idles, and does not
-//! only have a shorter queue, publishes that before, in the same order.
+//! are in one order (`SeqCst`), so one of the two sees the other. A CPU that requests because it
+//! idles first publishes that it idles, in the same order. A CPU that requests for a shorter queue
+//! publishes nothing more.
 //!
 //! The policy chooses the tasks that it gives away
 //! ([`Policy::migrate_out`](sched_core::event::Policy::migrate_out)). Under a policy that gives
 //! none, rules 2, 3 and 6 do nothing. Spawns and wakes are shared all the same.
+//!
 //! **Bound.** It holds on machines whose IPIs arrive, under a policy that gives tasks away. A CPU
 //! idles beside a waiting task that may run there for at most the time of cpus + 1 IPIs. That is
 //! one for each CPU that is asked, and one for the answer. A task that is sent on needs one more. A
 //! lost IPI costs a tick instead.
-//! IPI costs a tick instead.
 //!
 //! **IPIs:** one for each spawn or wake at most, two by rule 7, and one for each HANDOFF. When a
 //! CPU begins to idle, one for each CPU that is asked, and one for the answer. By rule 6 at most
 //! one a tick for a CPU with a shorter queue, and none where lengths are equal.
-//! [`SmpState::interrupts`] counts them. The asked CPU may have only tasks that are pinned to it,
-//! such as `gc`, which only asking shows.
+//! [`SmpState::interrupts`] counts them. The asked CPU may have only pinned tasks, such as `gc`.
+//! The requester cannot see that, so it has to ask.
 //!
 //! **Waits.** The wait of a task is bounded by the policy's bound for several CPUs, which counts
 //! the tasks of all of them. A task that is handed over runs at once or is RETAINED. So it waits in
 //! at most one other queue before it runs.
 //!
-//! A CPU takes part from its first pick or tick after it was connected. Other CPUs do not know of its queue before.
+//! A CPU takes part from its first pick or tick after it was connected. Other CPUs do not know of
+//! its queue before.
 //!
 //! **Requirements.** A [`Machine`] tells the number of CPUs and the calling CPU, interrupts another
 //! CPU, and tells where a task may run. It is connected once ([`SmpState::connect`]). Until then,

@@ -7,21 +7,24 @@
 //!
 //!  1. The ready tasks that come first run, each where its affinity allows: a CPU that picks takes
 //!     the first task that it may run.
-//!  2. PLACED: when a task becomes ready, at most one CPU is interrupted for it. This is an idle
-//!     CPU, or else the one whose running task comes last of all that come after the ready task. A
-//!     CPU that was interrupted and has not answered is not asked again, because its next pick is
-//!     unknown. A task outside the plan is reserved for the idle CPU, unless it is the root that
-//!     goes first. Other CPUs take another task if there is one. So no idle CPU chases tasks that
-//!     yield faster than an IPI arrives. A lost IPI is recovered by the CPU's next tick.
-//!  3. LEFT: a task that gives its CPU away is [held](crate::task::PbgState::held) there until
-//!     that CPU's next call after the pick that follows. By then the CPU has surely left the
-//!     task's stack. If another CPU would run the task, an IPI asks for that call. On riscv64 a
-//!     preempted task is held until it runs (`STAYS` in [`balance`](sched_smp)).
+//!  2. PLACED: when a task becomes ready, at most one CPU at a time is interrupted for it. An idle
+//!     CPU is chosen first. If no CPU idles, the CPUs whose running task comes after the ready task
+//!     are compared. The one whose running task comes last is interrupted. A CPU that was
+//!     interrupted and has not answered is not asked again, because its next pick is unknown. A
+//!     task outside the plan is reserved for the idle CPU, unless it is the root that goes first.
+//!     Other CPUs take another task if there is one. So no idle CPU chases tasks that yield faster
+//!     than an IPI arrives. A lost IPI is recovered by the CPU's next tick.
+//!  3. LEFT: a task that gives its CPU away is [held](crate::task::PbgState::reservation) there
+//!     until the CPU has left the task's stack. The CPU's next tick, or its next put or pick after
+//!     the switch, shows that. If another CPU would run the task, an IPI asks for that call. On
+//!     riscv64 a preempted task is held until it runs (`STAYS` in [`sched_smp`]), even if its
+//!     affinity has changed.
 //!  4. Each CPU has its own turns (rules 7 and 9): it gives the fallback queue one tick in
-//!     [`PLAN_TICKS`](crate::PLAN_TICKS) + 1 while that has a task that it may run. A turn is not
-//!     ended for a planned task, and the root goes on until the next tick, as it may be about to
-//!     spawn.
-//!  5. A tick that answers an IPI is not counted as time. All else is as on one CPU. The acting
+//!     [`PLAN_TICKS`](crate::PLAN_TICKS) + 1 while that has a task that it may run. An IPI
+//!     for a planned task does not end a turn. It does not stop the root either, because the root
+//!     may be about to spawn. The root goes on until the next tick.
+//!  5. A tick that answers an IPI is not counted as time, but one that an IPI causes a second time
+//!     is. All else is as on one CPU. The acting
 //!     CPU is the one that calls, whichever queue the call is for.
 //!  6. A task that gives its CPU away takes the lock once: the put also picks the next task, and
 //!     the pick that follows returns it.
@@ -31,6 +34,8 @@
 //! `placement`).
 //!
 //! **Cost.** Every other call takes the lock. A task that becomes ready costs a look at each CPU.
+//! So do a pick and a put that gives the CPU away. A yield that hands over looks three times. The
+//! lock is held for such looks, for a pick, or once for each plan for a walk over all ready tasks.
 //! A pick is linear in the tasks before it that may not run on this CPU.
 
 // This file is long because the lock, the words read without it, and the scheduler share private
@@ -60,8 +65,8 @@ use crate::task::PbgTask;
 type Handle<T> = Arc<PbgTask<T>>;
 
 /// The number of looks at a lock that is not free before the CPU lets the machine wait, which may
-/// take until a tick. On hardware the looks take longer than 64 CPUs hold the lock one after
-/// another, for some 1 µs each.
+/// take until a tick. The number assumes that a CPU holds the lock for about 1 µs, which was not
+/// measured. Then 64 holds in a row end before the looks do.
 const MAX_SPINS: u32 = 16_384;
 
 /// The words of a CPU that are read without the lock.
@@ -233,11 +238,12 @@ impl<T, C: Clock, M: ControlSource, S: SmpStateSource> Member<T, C, M, S> {
         }
     }
 
-    /// Returns true if this task, which is put back, goes on without a plan because this CPU may run
-    /// no other ready task. It then has a new slice, and counts one more dispatch in a measurement.
+    /// Returns true if this task, which is put back, goes on without a plan because this CPU may
+    /// run no other ready task. It then has a new slice, and counts one more dispatch in a
+    /// measurement.
     ///
-    /// Tasks that are held on other CPUs do not count. Such tasks exist whenever there are more tasks
-    /// than CPUs, and if they counted, every yield would take the lock.
+    /// Tasks that are held on other CPUs do not count. Such tasks exist whenever there are more
+    /// tasks than CPUs, and if they counted, every yield would take the lock.
     fn is_alone(&self, prev: &Handle<T>) -> bool {
         let (grant, system) = (self.grant, self.system);
         let is_alone = grant.budget() < 0
@@ -299,8 +305,8 @@ where
     M: 'static,
     S: 'static,
 {
-    /// The words of the CPU that owns this queue, once it has joined. A yield that goes on by the plan
-    /// reads no other state.
+    /// The words of the CPU that owns this queue, once it has joined. A yield that goes on by the
+    /// plan reads no other state.
     here: &'static CpuGrant<T>,
     /// The scheduler before it joins.
     single: PbgScheduler<T, C, M>,
@@ -337,12 +343,12 @@ where
     M: ControlSource + 'static,
     S: SmpStateSource + 'static,
 {
-    /// Connects the schedulers of this type, which from now on follow one plan on this machine. Takes
-    /// 9 KiB that are never freed.
+    /// Connects the schedulers of this type, which from now on follow one plan on this machine.
+    /// Takes 9 KiB that are never freed.
     ///
     /// # Safety
-    /// The conditions of [`SmpState::connect`](sched_smp::SmpState::connect) must hold. All schedulers
-    /// that use this control and this shared state must have this type.
+    /// The conditions of [`SmpState::connect`](sched_smp::SmpState::connect) must hold. All
+    /// schedulers that use this control and this shared state must have this type.
     ///
     /// # Panics
     /// The next pick or tick of a scheduler that follows a plan by itself panics.
@@ -381,8 +387,8 @@ where
         Some((machine, system))
     }
 
-    /// Returns the membership of this CPU, which joins if it can and has not. Only the CPU that owns
-    /// the queue calls this.
+    /// Returns the membership of this CPU, which joins if it can and has not. Only the CPU that
+    /// owns the queue calls this.
     fn member_or_join(&mut self) -> Option<&Member<T, C, M, S>> {
         if self.member.is_none() && S::smp_state().machine().is_some() {
             self.join();
@@ -412,8 +418,8 @@ where
 
     /// Handles a put of a task that does not go on by the plan.
     ///
-    /// It is out of line, as is the pick, so that `axtask` inlines the rest of each yield. Its callees
-    /// are out of line, too, so that it is a jump.
+    /// It is out of line, as is the pick, so that `axtask` inlines the rest of each yield. Its
+    /// callees are out of line, too, so that it is a jump.
     #[inline(never)]
     fn put_otherwise(&mut self, prev: Handle<T>, preempt: bool) {
         match &self.member {
@@ -422,16 +428,16 @@ where
         }
     }
 
-    /// Puts a task into the queue of a CPU that has not joined. The CPU brings the task along when it
-    /// joins.
+    /// Puts a task into the queue of a CPU that has not joined. The CPU brings the task along when
+    /// it joins.
     #[inline(never)]
     fn put_to_single(&mut self, prev: Handle<T>, preempt: bool) {
         self.single.put_prev_task(prev, preempt);
     }
 
     /// Picks for a CPU that may not have joined. This is apart from
-    /// [`pick_as_member`](Self::pick_as_member), because together each pick would take 11 instructions
-    /// to save registers that only joining needs.
+    /// [`pick_as_member`](Self::pick_as_member), because together each pick would take 11
+    /// instructions to save registers that only joining needs.
     #[inline(never)]
     fn pick_otherwise(&mut self) -> Option<Handle<T>> {
         match S::smp_state().machine() {
