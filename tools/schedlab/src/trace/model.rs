@@ -85,18 +85,18 @@ impl Plays {
         );
         let tasks = phase.tasks.iter();
         let tasks = tasks.map(|task| (task.task.clone(), task.submit_ns));
-        let timeline = timeline(name, cpus, tasks, traced);
+        let timeline = timeline(name, cpus, tasks.collect(), traced);
         Ok((phase, timeline))
     }
 }
 
-/// Returns a traced run of tasks with these names and times of submission.
-fn timeline(
-    name: String,
-    cpus: usize,
-    tasks: impl Iterator<Item = (String, u64)>,
-    traced: Traced,
-) -> Timeline {
+/// Returns a traced run of tasks with these names and times of submission. A task that is due while
+/// main waits for a CPU counts as submitted then, but is not ready before main spawns it.
+fn timeline(name: String, cpus: usize, mut tasks: Vec<(String, u64)>, traced: Traced) -> Timeline {
+    // In reverse, so that the first wake of a task, which is its spawn, stays.
+    for wake in traced.wakes.iter().rev() {
+        tasks[wake.task].1 = wake.at_ns;
+    }
     let place = |thread| match thread {
         Thread::Main => 0,
         Thread::Gc(cpu) => 1 + 2 * cpu,
@@ -131,7 +131,7 @@ fn timeline(
         start_ns: traced.start_ns,
         end_ns: traced.end_ns,
         cpus: cpus as u32,
-        threads: threads(cpus, &["gc", "idle"], tasks),
+        threads: threads(cpus, &["gc", "idle"], tasks.into_iter()),
         stays: stays.collect(),
         wakes: wakes.collect(),
         held: Vec::new(), // it has no gate
@@ -159,20 +159,20 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Plays tasks that each run once, for a number of ms, under FIFO on two CPUs.
-    fn played(tasks: &[(&str, u64)]) -> Timeline {
-        let job = |&(name, ms): &(&str, u64)| Job {
+    /// Plays tasks that each run once, for a number of ms, under FIFO.
+    fn played(cpus: usize, tasks: &[(&str, u64, Arrival)]) -> Timeline {
+        let job = |&(name, ms, arrival): &(&str, u64, Arrival)| Job {
             name: name.to_owned(),
             label: None,
             parent: None,
-            arrival: Arrival::After(0.0),
+            arrival,
             steps: vec![Work::new(1, (ms * MS) as f64, Then::Exit)],
         };
         let workload = Workload {
             jobs: tasks.iter().map(job).collect(),
         };
         let machine = Machine {
-            cpus: 2,
+            cpus,
             tick_ns: 10 * MS,
             phase_ns: 0,
             switch_ns: 40,
@@ -193,7 +193,7 @@ mod tests {
             play_traced(&workload, fifo, &plan, &costs, &machine, NonZeroUsize::MAX).unwrap();
         let tasks = outcome.tasks.into_iter();
         let tasks = tasks.map(|task| (task.name, task.submit_ns));
-        timeline("by hand".to_owned(), 2, tasks, traced)
+        timeline("by hand".to_owned(), cpus, tasks.collect(), traced)
     }
 
     /// Main is on CPU 0, and its own wake-up was put there. So `a` goes to CPU 1, which looks into
@@ -206,10 +206,23 @@ mod tests {
     /// | ready | `a`, `c` | `c` | `c` | |
     #[test]
     fn idle_cpu_takes_no_task_from_the_queue_of_another() {
-        let mut timeline = played(&[("a", 40), ("b", 10), ("c", 20)]);
+        let at_once = Arrival::After(0.0);
+        let tasks = [("a", 40, at_once), ("b", 10, at_once), ("c", 20, at_once)];
+        let mut timeline = played(2, &tasks);
         let mut text = in_words(&timeline) + &Report::new(&timeline).text();
         timeline.lost = 2;
         text += &lost(&timeline).unwrap();
         assert_golden("trace-model.txt", &text);
+    }
+
+    /// `b` is due at 5 ms, and main spawns it when `a` has ended.
+    #[test]
+    fn task_is_ready_from_its_spawn_although_it_was_due_before() {
+        let late = Arrival::At(5.0 * MS as f64);
+        let timeline = played(1, &[("a", 40, Arrival::After(0.0)), ("b", 10, late)]);
+        let spawned = timeline.wakes.last().unwrap().at_ns;
+        assert!(spawned >= 40 * MS);
+        let intervals = timeline.states().into_iter().next_back().unwrap();
+        assert_eq!(intervals[0].from_ns, spawned);
     }
 }
