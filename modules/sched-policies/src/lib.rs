@@ -1,4 +1,5 @@
-//! Scheduling policies for ArceOS. Each file has one policy: numbered rules, state, code, tests.
+//! Scheduling policies for ArceOS. Each file has one policy: numbered rules, state, code.
+//! The tests are at its end or, if they are long, in `<policy>/tests.rs`.
 //!
 //! | module | policy | source |
 //! |---|---|---|

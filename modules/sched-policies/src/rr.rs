@@ -1,15 +1,19 @@
 //! RR: round robin with a time slice.
 //!
 //! 1. Ready tasks run in the order in which they became ready.
-//! 2. A task begins with a slice of `SLICE` timer ticks (5 at 100 Hz: 50 ms).
-//! 3. A tick takes one tick from the running task's slice. The tick that takes the last one asks
-//!    for rescheduling, and the task goes to the end of the queue with a new slice.
-//! 4. A task that is preempted with ticks left keeps them, and its place at the front.
-//! 5. A task that yields or wakes goes to the end with a new slice. A waker that asks for
-//!    rescheduling does not put it at the front. (Stock axsched 0.3.1 handles such a wake as a
+//! 2. A task begins with a slice of `SLICE` timer ticks ([`SLICE_TICKS`] by default: 5, which are
+//!    50 ms at 100 Hz).
+//! 3. A tick takes one tick from the running task's slice. The tick that takes the last one
+//!    preempts the task, which goes to the end of the queue with a new slice.
+//! 4. A task that is preempted with ticks left, by a wake that asks for rescheduling, keeps them
+//!    and its place at the front.
+//! 5. A task that yields or wakes goes to the end with a new slice. A woken task never goes to the
+//!    front, even if its waker asks for rescheduling. (Stock axsched 0.3.1 handles such a wake as a
 //!    preemption.)
 //! 6. Another CPU gets the first task that may run there (the crate `sched-smp`), which has waited
 //!    longest. It goes to the end of the queue there, with the rest of its slice.
+//!
+//! PBG's base policy uses these rules, too ([`RrState`]).
 //!
 //! The textbook policy (Kleinrock, 1964). It needs `axtask/preempt`: without it ticks have no
 //! effect, and this is FIFO.

@@ -1,4 +1,4 @@
-//! Helpers of the tests of layer 2: the registry's schedulers under our trait, random programs that shrink, and bounds
+//! Helpers of the tests of this crate: the registry's schedulers under our trait, random programs that shrink, and bounds
 //! that more than one scheduler promises.
 #![allow(
     dead_code,
