@@ -247,9 +247,11 @@ fi
 
 # No distribution packages these. Cargo's own settings may stand before the call.
 cargo_install() { # NAME VERSION
-    say "will run: cargo install $1@$2 (into $TOOLS)"
-    RUSTC=$host_rustc CARGO_TARGET_DIR=$TOOLS/build "$host_cargo" install --quiet --locked \
-        --version "$2" --root "$TOOLS" "$1" 2>&1 | grep -v 'be sure to add' >&2 || true
+    say "will run: cargo install $1@$2 (into $TOOLS; takes some minutes, without output)"
+    local said
+    said=$(RUSTC=$host_rustc CARGO_TARGET_DIR=$TOOLS/build "$host_cargo" install --quiet --locked \
+        --version "$2" --root "$TOOLS" "$1" 2>&1) ||
+        die "$1 $2 could not be built: cargo install ended with status $? and said: ${said:-nothing}"
     rm -rf "$TOOLS/build"
 }
 if ! find_axconfig_gen; then
