@@ -111,8 +111,8 @@ fn stock_cfs_starves_the_worker_when_a_sleeper_wakes() {
     only_stock_starves("worker", 20, &Program::new("main", ops));
 }
 
-/// Setting a priority, even the one it has, wipes out what a task is charged. At
-/// nice -20 its due is 87 times that of the other, and no more.
+/// Under stock CFS setting a priority, even the present one, wipes out what the task is charged. A
+/// task of nice -20 has a right to 87 times the time of the other, and to no more.
 #[test]
 fn stock_cfs_starves_the_others_of_a_task_that_sets_its_priority() {
     let greedy = Program::repeat("greedy", 1000, &[Op::Run(9), Op::SetPriority(-20)]);

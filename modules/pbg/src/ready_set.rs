@@ -51,7 +51,7 @@ impl RankSet {
             return None;
         }
         let i = self.summary.trailing_zeros() as usize;
-        // By SUMMARY i is below 64, and the mask tells the compiler.
+        // By SUMMARY i is below 64. The remainder tells the compiler, which then omits a check.
         Some(i * 64 + self.words[i % 64].trailing_zeros() as usize)
     }
 

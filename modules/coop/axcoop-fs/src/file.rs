@@ -71,7 +71,7 @@ impl File {
     /// Opens an empty file for reading and writing. A file of this name is truncated.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns the error of the disk.
     pub fn create(path: String) -> Opens<impl FnOnce() -> AxResult<Self> + Send + 'static> {
         Self::open_as(path, How::New)
     }
@@ -86,7 +86,7 @@ impl File {
     /// Reads bytes at the cursor into the buffer, at most its length. Returns their number, 0 at the end of the file.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns the error of the disk.
     pub fn read<B: AsMut<[u8]> + Send + 'static>(
         &mut self,
         buffer: B,
@@ -99,7 +99,7 @@ impl File {
     /// Writes bytes of the buffer at the cursor. Returns their number, which is 1 at least.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns the error of the disk.
     pub fn write<B: AsRef<[u8]> + Send + 'static>(
         &mut self,
         buffer: B,
@@ -113,7 +113,7 @@ impl File {
     /// number of written bytes is not known.
     ///
     /// # Errors
-    /// Those of the disk; `WriteZero` if it takes no more.
+    /// Returns the error of the disk, or `WriteZero` if it takes no more.
     pub fn write_all<B: AsRef<[u8]> + Send + 'static>(
         &mut self,
         buffer: B,
@@ -141,7 +141,7 @@ impl File {
     /// Reads bytes at an offset in the file. Returns their number, 0 at the end of the file.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns the error of the disk.
     pub fn read_at<B: AsMut<[u8]> + Send + 'static>(
         &self,
         at: u64,
@@ -154,7 +154,7 @@ impl File {
     /// Writes bytes of the buffer at an offset in the file. Returns their number.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns the error of the disk.
     pub fn write_at<B: AsRef<[u8]> + Send + 'static>(
         &self,
         at: u64,
@@ -167,7 +167,7 @@ impl File {
     /// Returns the number of bytes in the file.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns the error of the disk.
     pub fn length(
         &self,
     ) -> Operation<impl FnOnce() -> AxResult<u64> + Send + use<>, AxResult<u64>> {

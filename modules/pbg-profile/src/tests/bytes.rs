@@ -1,4 +1,4 @@
-//! To bytes and back, and damaged bytes.
+//! Profiles are written as bytes and read back, and damaged bytes are refused.
 
 use core::num::NonZeroU8;
 use std::format;

@@ -432,7 +432,7 @@ fn rule_5_file_is_closed_once_by_a_thread_that_may_block() {
     hold(false);
     until(|| pool().coroutines() == 0);
     assert_eq!(trace(), ["close a"]);
-    // While a cancelled operation on it is under way.
+    // A cancelled operation on the file is under way.
     let file = machine.file("a", b"x");
     trace();
     hold(true);

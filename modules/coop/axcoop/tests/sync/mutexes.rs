@@ -120,7 +120,7 @@ fn rule_2_holder_inherits_the_priority_of_an_urgent_waiter() {
                 between.load(SeqCst)
             };
             let urgent = domain.spawn(urgent, Priority::FIRST);
-            // Would not end if the urgent one waited for it.
+            // This loop would not end if the urgent coroutine waited for the middle one.
             let middle = async {
                 while !is_served.load(SeqCst) {
                     assert!(between.fetch_add(1, SeqCst) < 100_000, "inversion");
