@@ -163,7 +163,7 @@ mod tests {
         let good = fs::read(path).unwrap();
         let (_, checksum) = good.split_last_chunk::<4>().unwrap();
         assert_eq!(resealed(&good, 8, &good[8..10]), good);
-        assert!(!resealed(&good, 8, &[2]).ends_with(checksum));
+        assert!(!resealed(&good, 8, &[3]).ends_with(checksum));
     }
 
     #[test]
