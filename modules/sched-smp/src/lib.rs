@@ -25,11 +25,12 @@
 //!     from CPU to CPU. So all tasks progress alike, as in one queue. Idle CPUs come first.
 //!  7. **A spawned or woken task at a CPU on which it may not run is sent on.** It goes to an idle
 //!     CPU that may run it, or else to the allowed CPU with the fewest waiting tasks. A task that
-//!     waits already is not looked at again: if its affinity changes then, it runs once where it
-//!     is, unless an allowed CPU is handed it first. `axtask` chooses a queue for a wake before it
-//!     sees whether the task is blocked. Another wake may come first, and the task may change its
-//!     affinity and block again. The first wake then uses the old affinity. Any number of tasks may
-//!     be on the way to a CPU, which takes them at its next tick or pick, and gets an IPI for that.
+//!     waits already is not looked at again. If its affinity changes then, it runs where it is
+//!     until it blocks, unless an allowed CPU is handed it first. `axtask` chooses a queue for a
+//!     wake before it sees whether the task is blocked. Another wake may come first, and the task
+//!     may change its affinity and block again. The first wake then uses the old affinity. Any
+//!     number of tasks may be on the way to a CPU, which takes them at its next tick or pick, and
+//!     gets an IPI for that.
 //!
 //! AGE: a task that is handed over has waited, and is no wake. The next policy is told
 //! [`HandedOver`](sched_core::event::EnqueueReason::HandedOver), and keeps the task's record of its

@@ -59,7 +59,10 @@ fn replay_model_switches(context: &Context) -> Result<()> {
             let results = Results::of_file(&format!("{name}.log"))?;
             ensure!(results.runs.len() == 1, "{name}: expected one phase");
             let trace = Trace::of(&fs::read(format!("{name}.perfetto-trace"))?)?;
-            check_simulated(context, &results, &trace).with_context(|| name.clone())?;
+            let late = check_simulated(context, &results, &trace).with_context(|| name.clone())?;
+            // Only these are due at a time. Main spawns the others when it comes to them.
+            let is_due = |name: &&str| ["sort1", "multiply6"].contains(name);
+            ensure!(late.iter().all(is_due), "{name}: spawned late: {late:?}");
             let (_, process) = trace.threads.values().next().context("no thread")?;
             ensure!(process.ends_with("(model)"), "{name}: {process}");
             ensure!(table.contains(process), "not in the table: {process}");
@@ -93,17 +96,20 @@ fn check_gaps(thread: &str, life: &Life) -> Result<()> {
 }
 
 /// Checks that run time and switches are those of the result lines. A thread exists from its
-/// submission until it has left its CPU, a few calls after the end of its work.
-fn check_simulated(context: &Context, results: &Results, trace: &Trace) -> Result<()> {
+/// spawn until it has left its CPU, a few calls after the end of its work. Returns the tasks that
+/// main spawned after they were due.
+fn check_simulated<'a>(
+    context: &Context,
+    results: &'a Results,
+    trace: &Trace,
+) -> Result<Vec<&'a str>> {
     const CALLS_NS: u64 = 10_000;
     ensure!(!trace.has_lost, "events were lost");
     let lives = trace.lives()?;
-    // A task that is due while main waits for a CPU is spawned later.
-    let mut start_ns = u64::MAX;
-    for task in &results.tasks {
-        let life = life_of(trace, &lives, &task.task, "")?;
-        start_ns = start_ns.min(life.first_ns - task.submit_ns);
-    }
+    // The first task is spawned at the start.
+    let first = &results.tasks[0];
+    let start_ns = life_of(trace, &lives, &first.task, "")?.first_ns - first.submit_ns;
+    let mut late = Vec::new();
     for task in &results.tasks {
         let name = &task.task;
         let life = life_of(trace, &lives, name, "")?;
@@ -115,8 +121,15 @@ fn check_simulated(context: &Context, results: &Results, trace: &Trace) -> Resul
             "{name}: expected run time and dispatches {expected:?}, found {found:?}"
         );
         check_gaps(name, &life)?;
-        let since_due_ns = life.end_ns - (start_ns + task.submit_ns);
-        let after_ns = since_due_ns.checked_sub(task.turnaround_ns);
+        let due_ns = start_ns + task.submit_ns;
+        ensure!(
+            life.first_ns >= due_ns,
+            "{name}: spawned before {due_ns}: {life:?}"
+        );
+        if life.first_ns > due_ns {
+            late.push(name.as_str());
+        }
+        let after_ns = (life.end_ns - due_ns).checked_sub(task.turnaround_ns);
         let is_left = after_ns.is_some_and(|ns| ns < CALLS_NS);
         ensure!(is_left, "{name}: {task:?} {life:?}");
     }
@@ -127,7 +140,7 @@ fn check_simulated(context: &Context, results: &Results, trace: &Trace) -> Resul
         all == smp * (end_ns - start_ns),
         "a CPU with less: {all} of all"
     );
-    Ok(())
+    Ok(late)
 }
 
 /// Checks that run time, switches and turnaround are those of the result lines, and the run time
