@@ -3,14 +3,12 @@
 //!
 //! - **Waits** for the timer are sleeps, half a tick shorter than they were: a task is woken at the
 //!   first tick after it has slept enough. Waits for another task are waits for it. Other waits
-//!   count as sleeps: waits for main, for tasks outside the program, for tasks that were not nearly
-//!   always the same, and all of format 1.
+//!   count as sleeps: waits for main, for tasks outside the program, and for tasks that were not
+//!   nearly always the same.
 //! - **Main** spawns the recorded tasks in their order. A task that main spawned after a sleep
 //!   comes half a tick before main was woken, independent of the other tasks. A task that main
 //!   spawned after another task had woken it comes after that wake.
-//! - **A task** spawns a child after as many waits, and as much computing, as it had then. Format 1
-//!   does not record this. In that case all tasks of main come at the start, and the others when
-//!   their parents begin.
+//! - **A task** spawns a child after as many waits, and as much computing, as it had then.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
