@@ -7,6 +7,7 @@
 # scripts/check.mk      refuses wrong variables
 # scripts/kernel.mk     how an app becomes an image
 # scripts/qemu.mk       how an image boots
+# scripts/arceos-0.6.mk the same two on the ArceOS of 2026
 # scripts/lab.mk        many images, and their results side by side
 # scripts/cost.mk       the cost of calls, yields, coroutines and connections
 # scripts/simulate.mk   simulates a recording under every policy
@@ -44,6 +45,8 @@ TRACE     ?= n
 V         ?= 0
 T         ?=
 PORT      ?= 5555
+# The line of ArceOS.
+ARCEOS := $(or $(ARCEOS),0.3)
 
 # Suffixes of file names, for another scale and for real time.
 SCALED = $(addprefix -scale,$(filter-out 1,$(SCALE)))
@@ -88,6 +91,9 @@ ifneq ($(filter $(BOOTED),$(MAKECMDGOALS)),)
   include scripts/check.mk
   include scripts/kernel.mk
   include scripts/qemu.mk
+  ifneq ($(ARCEOS),0.3)
+    include scripts/arceos-$(ARCEOS).mk
+  endif
 endif
 
 # setup.sh writes where the tools are, and workspace.sh which workspace has all apps. Make reads

@@ -58,7 +58,8 @@ ARCHES ?= $(shell sed -n 's/^TRIPLE_\([a-z0-9_]*\).*/\1/p' scripts/kernel.mk)
 # $(call given,NAME,OPTION): the option, if the user gave the variable.
 given = $(if $(call is-given,$(1)),$(2) '$($(1))')
 LAB_CELLS = $(call given,A,--app) $(call given,ARCH,--arch) $(call given,FEATURES,--policy) \
-    $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing)
+    $(call given,SMP,--smp) $(call given,SCALE,--scale) $(call given,TIMING,--timing) $(LAB_LINE)
+LAB_LINE  = $(if $(filter-out 0.3,$(ARCEOS)),--arceos '$(ARCEOS)')
 # The cells must not overwrite the user's saved profile. The first call builds schedlab, and tells a
 # person why nothing happens for a while.
 TELL_BUILD = $(if $(wildcard target/tool/schedlab),,echo 'make: building tools/schedlab, this once: about a minute on two cores' >&2 &&)
@@ -70,7 +71,7 @@ refuse = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(call set-of,$(2),$(4)),$(err
 set-of = $(strip $(foreach v,$(1),$(if $($(v)),$(if $(filter $(2),$(firstword $(origin $(v)))),$(v)=$($(v))))))
 ANYWHERE := command environment override
 NO_CELL := MODE MEM LOG ACCEL QEMU_ARGS TRACE BLK DISK PBG_BASE PROFILE TICK_PHASE
-MATRIX_MAY := A ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB
+MATRIX_MAY := A ARCH ARCEOS FEATURES SMP SCALE TIMING TIMEOUT LAB
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,$(MATRIX_MAY),$(ANYWHERE))
 $(call refuse,matrix,T,$(MATRIX_MAY),command) # which selects tests, but is in the image of selftest and yield
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT T,$(filter-out TIMEOUT,$(MATRIX_MAY)),command) # it runs nothing
@@ -80,9 +81,15 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
   $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PROFILE,these with FEATURES=sched_pbg$(comma) or CPUS=n for a recording,$(ANYWHERE)))
 endif
 
+# Goals that build or boot take a line of ArceOS, and those that read what such a matrix has left.
+OF_A_LINE := build lab-boot lab-sources run record trace matrix compare cost soak
+ifneq ($(filter-out 0.3,$(ARCEOS)),)
+  $(foreach g,$(filter-out $(OF_A_LINE) help target/%,$(MAKECMDGOALS)),$(call refuse,$(g),ARCEOS,$(filter-out lab-%,$(OF_A_LINE)) with it,$(ANYWHERE) file))
+endif
+
 # $(call cells,ALLOWED): refuses invalid variables of cells. ARCH and FEATURES may be lists, FEATURES
 # of allowed names.
-cells = $(call list-of,ARCH,$(ARCHES))$(call list-of,FEATURES,$(1))$(call scale,SCALE)$(call one-of,SMP,1 2 3 4 5 6 7 8)$(call one-of,TIMING,icount real)$(call number,TIMEOUT)$(one-counter)
+cells = $(call list-of,ARCH,$(ARCHES))$(call one-of,ARCEOS,0.3 0.6)$(call list-of,FEATURES,$(1))$(call scale,SCALE)$(call one-of,SMP,1 2 3 4 5 6 7 8)$(call one-of,TIMING,icount real)$(call number,TIMEOUT)$(one-counter)
 
 # $(call with-rows,APPS): those that print result lines, through sched-tests-common
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))

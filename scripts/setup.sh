@@ -138,6 +138,7 @@ look() {
     has make || want "make" make
     if ! PATH=$PATH:/usr/sbin:/sbin has mkfs.fat; then want "mkfs.fat" dosfstools; fi
     has mmd || want "mmd" mtools
+    scripts/uefi.sh --check || want "UEFI firmware for the PC" ovmf
     if $bench; then has valgrind || want "valgrind" valgrind; fi
     if has apt-get && [[ ! -e /etc/ssl/certs/ca-certificates.crt ]]; then
         want "CA certificates" ca-certificates
@@ -201,6 +202,7 @@ setup: please install, in whatever way this system has:
   - QEMU: qemu-system-x86_64, qemu-system-riscv64 (with OpenSBI), qemu-system-aarch64
   - a C compiler (cc) and make
   - mkfs.fat (dosfstools) and mmd (mtools)
+  - UEFI firmware for QEMU's PC (ovmf), for make ARCEOS=0.6
   - valgrind, for make cost A=host and make test
 END
     exit 1

@@ -50,7 +50,7 @@ endif
 
 # The one list of variables. A program that calls make within a make must not hand on its
 # caller's variables, and asks for the list: make -s lab-variables.
-VARIABLES := A ARCH FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE \
+VARIABLES := A ARCH ARCEOS FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE \
     PROFILE PROFILE_OUT PBG_BASE BLK DISK CPUS V T PORT LAB
 # Goals that begin with lab- are for programs.
 GOALS := help setup new build run serve record matrix compare simulate advise profile trace cost docs \

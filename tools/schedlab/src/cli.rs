@@ -84,6 +84,15 @@ pub struct SelectArgs {
     pub arch: Vec<String>,
 }
 
+/// A line of ArceOS, by the version of its `axtask` or `ax-task`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Arceos {
+    #[value(name = "0.3")]
+    Old,
+    #[value(name = "0.6")]
+    Of2026,
+}
+
 /// The setting of all cells. It also names the folder of results.
 #[derive(Args, Clone, Debug)]
 pub struct SettingArgs {
@@ -96,6 +105,9 @@ pub struct SettingArgs {
     /// The guests' clock, either counted instructions or the host's [default: icount, if one CPU]
     #[arg(long, value_enum)]
     pub timing: Option<Timing>,
+    /// The line of ArceOS
+    #[arg(long, value_enum, default_value = "0.3")]
+    pub arceos: Arceos,
 }
 
 /// The clock of a guest.

@@ -6,16 +6,17 @@ use anyhow::{Result, bail};
 use sched_tests_results::{RunLine, TickPhase};
 
 use crate::{
-    cli::{SettingArgs, Timing},
+    cli::{Arceos, SettingArgs, Timing},
     record::REAL,
 };
 
-/// Scale, CPUs and clock.
+/// Scale, CPUs, clock and line of ArceOS.
 #[derive(Clone, Debug)]
 pub struct Setting {
     scale: u64,
     smp: u32,
     timing: Timing,
+    arceos: Arceos,
     /// The yields of each task of the app `yield`, if they are not as many as usual.
     yields: Option<NonZeroU64>,
 }
@@ -26,6 +27,7 @@ impl Setting {
             scale: args.scale,
             smp: args.smp,
             timing: args.timing.unwrap_or(usual(args.smp)),
+            arceos: args.arceos,
             yields: None,
         }
     }
@@ -99,6 +101,10 @@ impl Setting {
             format!("TIMING={}", self.timing()),
         ];
         variables.extend(self.yields.map(|yields| format!("T={yields}")));
+        // The default is left out, so that a fingerprint of the old line stays what it was.
+        if self.arceos == Arceos::Of2026 {
+            variables.push("ARCEOS=0.6".into());
+        }
         variables
     }
 
@@ -108,6 +114,7 @@ impl Setting {
             scale: 1,
             smp: 1,
             timing: usual(self.smp),
+            arceos: Arceos::Old,
             yields: None,
         };
         let mut variables = self.variables();
@@ -118,7 +125,10 @@ impl Setting {
     /// Returns the name of the folder of results under `target/`. It has every value that is not
     /// the default, so that a short try does not overwrite the figures of a long run.
     pub fn folder(&self) -> String {
-        let mut name = "lab".to_owned();
+        let mut name = match self.arceos {
+            Arceos::Old => "lab".to_owned(),
+            Arceos::Of2026 => "lab-arceos-0.6".to_owned(),
+        };
         if self.scale != 1 {
             name += &format!("-scale{}", self.scale);
         }
@@ -149,7 +159,13 @@ mod tests {
     use crate::record::{parse, tests::sample_at};
 
     fn setting(scale: u64, smp: u32, timing: Option<Timing>) -> Setting {
-        Setting::new(&SettingArgs { scale, smp, timing })
+        let arceos = Arceos::Old;
+        Setting::new(&SettingArgs {
+            scale,
+            smp,
+            timing,
+            arceos,
+        })
     }
 
     #[test]
@@ -200,6 +216,19 @@ mod tests {
         let setting = setting(10, 1, None).with_yields(NonZeroU64::new(400_000));
         assert_eq!(setting.folder(), "lab-scale10-yields400000");
         assert_eq!(setting.not_default(), ["SCALE=10", "T=400000"]);
+    }
+
+    #[test]
+    fn line_of_arceos_is_named_unless_it_is_the_default() {
+        let args = SettingArgs {
+            scale: 10,
+            smp: 1,
+            timing: None,
+            arceos: Arceos::Of2026,
+        };
+        let setting = Setting::new(&args);
+        assert_eq!(setting.folder(), "lab-arceos-0.6-scale10");
+        assert_eq!(setting.not_default(), ["SCALE=10", "ARCEOS=0.6"]);
     }
 
     #[test]

@@ -16,12 +16,13 @@ use crate::{
 };
 
 /// The files and folders that count, but for what git ignores there.
-const ROOTS: [&str; 7] = [
+const ROOTS: [&str; 8] = [
     ".cargo",
     "Cargo.lock",
     "Cargo.toml",
     "Makefile",
     "apps",
+    "arceos-0.6",
     "modules",
     "scripts",
 ];

@@ -41,6 +41,8 @@ impl RowKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     Tables,
+    /// The totals of tables on the ArceOS of 2026.
+    Arceos06,
     /// Figures of real time, which are statistics.
     FourCpus,
     Cost,
@@ -92,6 +94,7 @@ impl Published {
     pub fn named(file: &str) -> Option<Self> {
         Some(match file {
             "tables.csv" => Self::Tables,
+            "arceos-0.6.csv" => Self::Arceos06,
             "four-cpus.csv" => Self::FourCpus,
             "cost.csv" => Self::Cost,
             "coop-cost.csv" => Self::CoopCost,
@@ -122,7 +125,7 @@ impl Published {
         let word = |column| text.word(row, column);
         let (arch, app, scheduler) = (word("arch"), word("app"), word("scheduler"));
         match self {
-            Self::Tables | Self::FourCpus | Self::Simulate => RowKey::new(arch, app, scheduler),
+            Self::Tables | Self::Arceos06 | Self::FourCpus | Self::Simulate => RowKey::new(arch, app, scheduler),
             // `pbg idle`, `pbg measure` and `pbg replay` have one image.
             Self::Cost => {
                 let scheduler = scheduler.split(' ').next().unwrap_or_default();
@@ -187,6 +190,9 @@ impl Published {
                     matrices.join(" && ")
                 )
             }
+            Self::Arceos06 => format!(
+                "make matrix ARCEOS=0.6 A={app} ARCH={arch} && make compare ARCEOS=0.6 A={app} ARCH={arch} LAB='--totals {csv}'"
+            ),
             Self::FourCpus => format!(
                 "make matrix SMP=4 A={app} ARCH={arch} LAB='--repeat 10' && make compare SMP=4 A={app} ARCH={arch} LAB='--totals {csv}'"
             ),
@@ -228,7 +234,7 @@ impl Published {
     fn unit(self, text: &Text, row: &csv::StringRecord) -> RowKey {
         let key = self.key(text, row);
         match self {
-            Self::Tables | Self::FourCpus => RowKey::new(&key.arch, &key.app, ""),
+            Self::Tables | Self::Arceos06 | Self::FourCpus => RowKey::new(&key.arch, &key.app, ""),
             _ => key,
         }
     }

@@ -1,0 +1,38 @@
+//! What the test programs use of the old `axstd`, over [`ax_runtime`].
+//!
+//! `ax-std`, its successor, cannot be built from the registry: it asks for `ax-posix-api`, whose
+//! build needs a file that its package lacks.
+
+#![no_std]
+#![cfg(target_os = "none")]
+
+use core::fmt;
+
+use ax_log as _;
+
+/// The lock of a value.
+pub mod sync {
+    pub use ax_runtime::sync::Mutex;
+}
+
+/// Writes to the console, by the task that owns it.
+///
+/// # Panics
+/// Panics if the console has failed, because results would be lost.
+pub fn write_console(text: fmt::Arguments<'_>) {
+    let console = ax_runtime::console::output().expect("the console works");
+    console.write_fmt(text).expect("the console works");
+}
+
+/// Writes formatted text to the console.
+#[macro_export]
+macro_rules! print {
+    ($($text:tt)*) => { $crate::write_console(format_args!($($text)*)) };
+}
+
+/// Writes formatted text to the console, and ends the line.
+#[macro_export]
+macro_rules! println {
+    () => { $crate::print!("\n") };
+    ($($text:tt)*) => { $crate::write_console(format_args!("{}\n", format_args!($($text)*))) };
+}
