@@ -37,7 +37,7 @@ NEXT_run    := $(subst make run,make run ARCEOS=$(ARCEOS),$(NEXT_run))
 NEXT_record := $(subst make simulate,make simulate ARCEOS=$(ARCEOS),$(NEXT_record))
 
 # The PC boots by UEFI.
-RUN_OLD := $(value RUN)
+$(eval RUN_OLD = $(value RUN))
 ifeq ($(ARCH),x86_64)
   QEMU_x86_64 += -bios target/uefi.fd
   RUN = scripts/uefi.sh target/uefi.fd && $(RUN_OLD)

@@ -42,10 +42,7 @@ new=$IMAGE.new
 "$OBJCOPY" --strip-all -O binary "$elf" "$new"
 if cmp -s "$new" "$IMAGE"; then rm "$new"; else mv "$new" "$IMAGE"; fi
 {
-    echo "image $APP"
+    echo "image-0.6 $APP"
     # The workspace has links to the tree.
-    {
-        scripts/sources.sh "$elf.d" | sed -E 's,^(target/)?arceos-0.6/(apps|modules)/,\2/,'
-        printf '%s\n' arceos-0.6/Cargo.{lock,toml} scripts/{arceos-0.6.mk,build-0.6.sh,uefi.sh}
-    } | LC_ALL=C sort -u
+    scripts/sources.sh "$elf.d" | sed -E 's,^(target/)?arceos-0.6/(apps|modules)/,\2/,' | LC_ALL=C sort -u
 } >"$IMAGE.sources"

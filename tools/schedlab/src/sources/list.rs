@@ -8,10 +8,34 @@ use crate::digest::digest;
 /// The start of a line of `make lab-sources`.
 const SOURCE: &str = "source: ";
 
+/// The kinds of what is built: an image of either line of ArceOS, or a program of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Image,
+    Image06,
+    Program,
+}
+
+impl Kind {
+    const ALL: [(Self, &str); 3] = [
+        (Self::Image, "image"),
+        (Self::Image06, "image-0.6"),
+        (Self::Program, "program"),
+    ];
+
+    /// Returns the kind of this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .find(|(_, it)| *it == name)
+            .map(|(kind, _)| *kind)
+    }
+}
+
 /// A package and the files of this tree that it was built from.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct SourceList {
-    /// The kind, `image` or `program`, and the package.
+    /// The kind, and the package.
     pub what: String,
     /// The paths from the project's root, sorted.
     pub files: Vec<String>,
@@ -22,12 +46,12 @@ impl SourceList {
     pub fn read(text: &str) -> Result<Self> {
         let mut lines = text.lines().map(str::to_owned);
         match lines.next() {
-            Some(what) if what.starts_with("image ") || what.starts_with("program ") => Ok(Self {
+            Some(what) if split(&what).is_some() => Ok(Self {
                 what,
                 files: lines.collect(),
             }),
             found => bail!(
-                "a list of sources: expected `image NAME` or `program NAME`, found `{}`",
+                "a list of sources: expected `image NAME`, `image-0.6 NAME` or `program NAME`, found `{}`",
                 found.unwrap_or_default()
             ),
         }
@@ -50,11 +74,15 @@ impl SourceList {
         format!("{package}-{}", &hash[..8])
     }
 
-    /// Returns true if the list belongs to an image, and the package.
-    pub fn package(&self) -> (bool, &str) {
-        let (kind, package) = self.what.split_once(' ').unwrap_or_default();
-        (kind == "image", package)
+    /// Returns the kind and the package.
+    pub fn package(&self) -> (Kind, &str) {
+        split(&self.what).expect("a list begins with a kind and a package")
     }
+}
+
+fn split(what: &str) -> Option<(Kind, &str)> {
+    let (kind, package) = what.split_once(' ')?;
+    Some((Kind::named(kind)?, package))
 }
 
 /// The stamp of a measurement: it was built from these files when they had this hash.

@@ -125,7 +125,9 @@ impl Published {
         let word = |column| text.word(row, column);
         let (arch, app, scheduler) = (word("arch"), word("app"), word("scheduler"));
         match self {
-            Self::Tables | Self::Arceos06 | Self::FourCpus | Self::Simulate => RowKey::new(arch, app, scheduler),
+            Self::Tables | Self::Arceos06 | Self::FourCpus | Self::Simulate => {
+                RowKey::new(arch, app, scheduler)
+            }
             // `pbg idle`, `pbg measure` and `pbg replay` have one image.
             Self::Cost => {
                 let scheduler = scheduler.split(' ').next().unwrap_or_default();

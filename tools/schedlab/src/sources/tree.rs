@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 
 use super::{
     code::code,
-    list::{Made, SourceList},
+    list::{Kind, Made, SourceList},
 };
 use crate::{digest::digest, project::Project};
 
@@ -27,6 +27,17 @@ const SCRIPTS: [&str; 9] = [
     "scripts/tsc-rate.rs",
     "scripts/tsc-rate.sh",
     "scripts/workspace.sh",
+];
+
+/// The same for an image of the ArceOS of 2026.
+const SCRIPTS_06: [&str; 7] = [
+    "scripts/arceos-0.6.mk",
+    "scripts/build-0.6.sh",
+    "scripts/features.mk",
+    "scripts/kernel.mk",
+    "scripts/qemu-run.sh",
+    "scripts/qemu.mk",
+    "scripts/uefi.sh",
 ];
 
 /// The files with cargo's settings in the project's root, in which make calls cargo.
@@ -45,18 +56,30 @@ const SECTIONS: [&str; 5] = [
 const OF_NO_IMAGE: [&str; 3] = ["PORT", "T", "V"];
 
 /// The files of which a part counts.
-const IN_PART: [&str; 4] = ["Cargo.lock", "Cargo.toml", "Makefile", "scripts/setup.sh"];
+const IN_PART: [&str; 6] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "Makefile",
+    "arceos-0.6/Cargo.lock",
+    "arceos-0.6/Cargo.toml",
+    "scripts/setup.sh",
+];
 
 /// The project's files and tools.
 pub struct Tree {
     root: PathBuf,
     /// The compiler, then each QEMU.
     tools: Vec<String>,
-    /// The packages of `Cargo.lock`.
-    lock: Lock,
-    manifest: String,
+    /// The workspaces of the two lines of ArceOS.
+    workspaces: [Workspace; 2],
     defaults: String,
     contents: RefCell<HashMap<String, String>>,
+}
+
+/// The manifest and the lock file of a workspace.
+struct Workspace {
+    manifest: String,
+    lock: Lock,
 }
 
 impl Tree {
@@ -68,8 +91,10 @@ impl Tree {
     pub fn of(root: PathBuf, tools: Vec<String>) -> Self {
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
         Self {
-            lock: Lock::read(&read("Cargo.lock")),
-            manifest: sections(&read("Cargo.toml")),
+            workspaces: ["", "arceos-0.6/"].map(|folder| Workspace {
+                manifest: sections(&read(&format!("{folder}Cargo.toml"))),
+                lock: Lock::read(&read(&format!("{folder}Cargo.lock"))),
+            }),
             defaults: defaults(&read("Makefile")) + &build_std(&read("scripts/setup.sh")),
             tools,
             root,
@@ -100,7 +125,9 @@ impl Tree {
     /// and the compiler. For an image it includes the scripts that build and boot it, make's
     /// defaults and QEMU. A file that does not exist has no content.
     pub fn hash(&self, list: &SourceList) -> String {
-        let (is_image, package) = list.package();
+        let (kind, package) = list.package();
+        let is_image = kind != Kind::Program;
+        let workspace = &self.workspaces[usize::from(kind == Kind::Image06)];
         let mut text = String::new();
         let tools = if is_image { self.tools.len() } else { 1 };
         let mut add = |part: &str| {
@@ -108,8 +135,9 @@ impl Tree {
             text.push('\n');
         };
         self.tools.iter().take(tools).for_each(|tool| add(tool));
-        add(&self.manifest);
-        self.lock.of(package).iter().for_each(|line| add(line));
+        add(&workspace.manifest);
+        let lines = workspace.lock.of(package);
+        lines.iter().for_each(|line| add(line));
         for file in files(list) {
             add(&format!("{file} {}", self.content(&file)));
         }
@@ -152,10 +180,13 @@ impl Tree {
 /// Returns the files of a list and those that change what is built from them. Cargo runs a
 /// `build.rs` beside a manifest that does not name it.
 fn files(list: &SourceList) -> Vec<String> {
-    let (is_image, _) = list.package();
+    let scripts: &[&str] = match list.package().0 {
+        Kind::Image => &SCRIPTS,
+        Kind::Image06 => &SCRIPTS_06,
+        Kind::Program => &[],
+    };
     let beside = |file: &String| Some(format!("{}build.rs", file.strip_suffix("Cargo.toml")?));
     let build_scripts = list.files.iter().filter_map(beside);
-    let scripts = SCRIPTS.iter().filter(|_| is_image);
     let others = SETTINGS.iter().chain(scripts).map(|file| (*file).into());
     let files = list.files.iter().cloned();
     files.chain(build_scripts).chain(others).collect()
@@ -382,6 +413,9 @@ help:
             project.write("a/Cargo.toml", "");
             project.write("scripts/qemu.mk", "# 1\nA = \\\n#2\nB = 3\n");
             project.write("scripts/workspace.sh", "1");
+            project.write("scripts/uefi.sh", "1");
+            project.write("arceos-0.6/Cargo.lock", LOCK);
+            project.write("arceos-0.6/Cargo.toml", MANIFEST);
             project.write("scripts/setup.sh", "BUILD_STD := 1\nHOST := 2\n");
             project
         }
@@ -404,56 +438,82 @@ help:
             Tree::of(self.0.path().to_owned(), tools).hash(&list)
         }
 
-        fn both(&self) -> [String; 2] {
-            ["image app", "program app"].map(|what| self.hash(what, &["rustc 1", "QEMU 7"]))
+        fn all(&self) -> [String; 3] {
+            ["image app", "program app", "image-0.6 app"]
+                .map(|what| self.hash(what, &["rustc 1", "QEMU 7"]))
         }
     }
 
-    /// Each edit, and whether it changes the hash of an image and of a program of the host.
+    /// Each edit, and whether it changes the hash of an image, of a program of the host, and of an
+    /// image of the ArceOS of 2026.
     #[test]
     fn hash_changes_with_what_is_built_and_with_nothing_else() {
         for (path, from, to, reaches) in [
-            ("a.rs", "1", "2", [true, true]),
-            ("scripts/qemu.mk", "3", "4", [true, false]),
-            ("Makefile", "128M", "64M", [true, false]),
-            ("Makefile", "256M", "512M", [true, false]),
-            ("Makefile", "5555", "5556", [false, false]),
-            ("Makefile", "APP := 1", "APP := 2", [false, false]),
-            ("Makefile", "echo 1", "echo 2", [false, false]),
-            ("Cargo.toml", "true", "false", [true, true]),
-            ("Cargo.toml", "level = 1", "level = 3", [true, true]),
-            ("Cargo.toml", "level = 2", "level = 3", [true, true]),
-            ("Cargo.toml", "level = 0", "level = 3", [false, false]),
-            ("Cargo.toml", "path = \"b\"", "path = \"c\"", [true, true]),
-            ("Cargo.toml", "\"3\"", "\"2\"", [true, true]),
-            ("Cargo.toml", "[\"a\"]", "[\"a\", \"b\"]", [false, false]),
-            ("scripts/qemu.mk", "# 1", "# 2\n\n", [false, false]),
-            ("scripts/qemu.mk", "#2", "#4", [true, false]),
-            ("scripts/workspace.sh", "1", "2", [true, false]),
-            ("scripts/setup.sh", "1", "3", [true, false]),
-            ("scripts/setup.sh", "2", "3", [false, false]),
-            ("Cargo.lock", "cc", "ce", [true, true]),
-            ("Cargo.lock", "\"aa\"", "\"ab\"", [true, true]),
-            ("Cargo.lock", "bb", "be", [false, false]),
-            ("Cargo.lock", "dd", "de", [false, false]),
+            ("a.rs", "1", "2", [true, true, true]),
+            ("scripts/qemu.mk", "3", "4", [true, false, true]),
+            ("Makefile", "128M", "64M", [true, false, true]),
+            ("Makefile", "256M", "512M", [true, false, true]),
+            ("Makefile", "5555", "5556", [false, false, false]),
+            ("Makefile", "APP := 1", "APP := 2", [false, false, false]),
+            ("Makefile", "echo 1", "echo 2", [false, false, false]),
+            ("Cargo.toml", "true", "false", [true, true, false]),
+            ("Cargo.toml", "level = 1", "level = 3", [true, true, false]),
+            ("Cargo.toml", "level = 2", "level = 3", [true, true, false]),
+            (
+                "Cargo.toml",
+                "level = 0",
+                "level = 3",
+                [false, false, false],
+            ),
+            (
+                "Cargo.toml",
+                "path = \"b\"",
+                "path = \"c\"",
+                [true, true, false],
+            ),
+            ("Cargo.toml", "\"3\"", "\"2\"", [true, true, false]),
+            (
+                "Cargo.toml",
+                "[\"a\"]",
+                "[\"a\", \"b\"]",
+                [false, false, false],
+            ),
+            ("scripts/qemu.mk", "# 1", "# 2\n\n", [false, false, false]),
+            ("scripts/qemu.mk", "#2", "#4", [true, false, true]),
+            ("scripts/workspace.sh", "1", "2", [true, false, false]),
+            ("scripts/setup.sh", "1", "3", [true, false, true]),
+            ("scripts/setup.sh", "2", "3", [false, false, false]),
+            ("Cargo.lock", "cc", "ce", [true, true, false]),
+            ("Cargo.lock", "\"aa\"", "\"ab\"", [true, true, false]),
+            ("Cargo.lock", "bb", "be", [false, false, false]),
+            ("Cargo.lock", "dd", "de", [false, false, false]),
+            (
+                "arceos-0.6/Cargo.toml",
+                "true",
+                "false",
+                [false, false, true],
+            ),
+            ("arceos-0.6/Cargo.lock", "cc", "ce", [false, false, true]),
+            ("arceos-0.6/Cargo.lock", "dd", "de", [false, false, false]),
+            ("scripts/uefi.sh", "1", "2", [false, false, true]),
         ] {
             let project = Project::new();
-            let before = project.both();
-            assert_eq!(project.both(), before);
+            let before = project.all();
+            assert_eq!(project.all(), before);
             project.edit(path, from, to);
-            let after = project.both();
-            let changed = [0, 1].map(|i| before[i] != after[i]);
+            let after = project.all();
+            let changed = [0, 1, 2].map(|i| before[i] != after[i]);
             assert_eq!(changed, reaches, "{path}: {from} -> {to}");
         }
         for path in ["b.rs", "a/build.rs", ".cargo/config.toml", ".cargo/config"] {
             let project = Project::new();
-            let before = project.both();
+            let before = project.all();
             project.write(path, "");
-            let after = project.both();
-            assert!(before[0] != after[0] && before[1] != after[1], "{path}");
+            let after = project.all();
+            assert!([0, 1, 2].iter().all(|&i| before[i] != after[i]), "{path}");
             project.write(path, "1");
-            let later = project.both();
-            assert!(later[0] != after[0] && later[1] != after[1], "{path}");
+            let later = project.all();
+            assert!([0, 1, 2].iter().all(|&i| later[i] != after[i]), "{path}");
         }
     }
 
@@ -487,7 +547,7 @@ help:
             (["rustc 2", "QEMU 7"], [true, true]),
         ] {
             let after = ["image app", "program app"].map(|what| project.hash(what, &tools));
-            let before = project.both();
+            let before = project.all();
             assert_eq!([0, 1].map(|i| before[i] != after[i]), reaches, "{tools:?}");
         }
     }
