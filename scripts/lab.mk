@@ -82,9 +82,9 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
 endif
 
 # Goals that build or boot take a line of ArceOS, and those that read what such a matrix has left.
-OF_A_LINE := build lab-boot lab-sources run record trace matrix compare cost soak
+OF_A_LINE := build run record trace matrix compare cost soak
 ifneq ($(filter-out 0.3,$(ARCEOS)),)
-  $(foreach g,$(filter-out $(OF_A_LINE) help target/%,$(MAKECMDGOALS)),$(call refuse,$(g),ARCEOS,$(filter-out lab-%,$(OF_A_LINE)) with it,$(ANYWHERE) file))
+  $(foreach g,$(filter-out $(OF_A_LINE) help lab-% target/%,$(MAKECMDGOALS)),$(call refuse,$(g),ARCEOS,$(OF_A_LINE) with it,$(ANYWHERE) file))
 endif
 
 # $(call cells,ALLOWED): refuses invalid variables of cells. ARCH and FEATURES may be lists, FEATURES
