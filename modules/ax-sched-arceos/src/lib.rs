@@ -30,7 +30,7 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use ax_hal::{
-    irq::{CpuId, CpuMask, IpiTarget, IrqError, IrqReturn},
+    irq::{CpuId, CpuMask, IpiTarget, IrqError, IrqRequest, IrqReturn, IrqScope, ShareMode},
     percpu::this_cpu_id,
 };
 use ax_task::{AxCpuMask, TaskInner};
@@ -98,11 +98,19 @@ pub fn connect() -> Result<(), Error> {
 /// Registers and enables the handler on one CPU.
 fn register_on(cpu: usize) -> Result<(), Error> {
     ax_task::set_current_affinity(AxCpuMask::one_shot(cpu));
-    let only_here = CpuMask::from_cpu(CpuId(cpu));
-    ax_hal::irq::request_percpu_irq(ax_hal::irq::ipi_irq(), only_here, |_| {
+    // One handler for all CPUs would have to be enabled on the others from here, which takes
+    // ax-runtime/ipi. Several for one interrupt have to share it.
+    let handler = IrqRequest::new_concurrent(|_| {
         ax_task::on_timer_tick();
         IrqReturn::Handled
-    })
+    });
+    let only_here = IrqScope::PerCpu {
+        cpus: CpuMask::from_cpu(CpuId(cpu)),
+    };
+    ax_hal::irq::request_irq(
+        ax_hal::irq::ipi_irq(),
+        handler.scope(only_here).share_mode(ShareMode::Shared),
+    )
     .map(drop)
     .map_err(|error| match error {
         IrqError::Busy => Error::InterruptTaken,
