@@ -19,7 +19,8 @@
 //!
 //! An IPI that comes after the idle task's last look and before its halt is seen at the next tick.
 //!
-//! **Side effects.** An IPI checks timers, too.
+//! **Side effects.** An IPI checks timers, too. [`connect`] sets off the timer of each CPU once, because
+//! a CPU of a slow virtual machine may have missed its first tick, and then has none.
 
 #![no_std]
 #![cfg(target_os = "none")]
@@ -95,9 +96,13 @@ pub fn connect() -> Result<(), Error> {
     Ok(())
 }
 
-/// Registers and enables the handler on one CPU.
+/// Registers and enables the handler on one CPU, and makes sure that this CPU has ticks.
 fn register_on(cpu: usize) -> Result<(), Error> {
     ax_task::set_current_affinity(AxCpuMask::one_shot(cpu));
+    // `ax-runtime` arms a CPU's timer before it unmasks it. If a slow host lets the first tick come in
+    // between, QEMU's PC drops it, and no other ever follows. An extra interrupt has no effect: it arms
+    // the timer for what is due next.
+    ax_hal::time::set_oneshot_timer(0);
     // One handler for all CPUs would have to be enabled on the others from here, which takes
     // ax-runtime/ipi. Several for one interrupt have to share it.
     let handler = IrqRequest::new_concurrent(|_| {
