@@ -5,18 +5,23 @@ use std::{fs, path::Path};
 use anyhow::{Context as _, Result, ensure};
 
 use super::host::blocks;
-use crate::{
-    frame::{Case, Context, case},
-    project::Project,
-};
+use crate::frame::{Case, Context, case};
 
-pub fn cases(project: &Project) -> Vec<Case<'_>> {
+pub fn cases<'a>() -> Vec<Case<'a>> {
     let mut cases = vec![case("host: an ArceOS tree adopts it", adopt)];
-    for arch in &project.arches {
-        let name = format!("own tree: from an empty folder to a boot, as the page says, {arch}");
-        // All work in one folder, so that the second finds the first one's builds.
-        cases.push(case(name, move |context| follow_own_tree(context, arch)).holds("own tree"));
-    }
+    let mut page = |name: &str, check: fn(&Context) -> Result<()>| {
+        let name = format!("own tree: {name}, from an empty folder to a boot, as the page says");
+        cases.push(case(name, check));
+    };
+    // The page's block for the machine has all architectures.
+    page("preview.3, x86_64", |context| {
+        follow_own_tree(context, "x86_64")
+    });
+    page("preview.2 as in StarryOS, riscv64", follow_older_tree);
+    page("ArceOS of 2026, aarch64", |context| {
+        let folder = "target/test/own-tree-2026";
+        follow(context, "docs/own-tree-2026.md", folder, "aarch64", "PBG")
+    });
     let name = "own tree: a policy of one's own boots, x86_64";
     cases.push(case(name, follow_own_policy));
     cases
@@ -94,6 +99,17 @@ fn follow_own_tree(context: &Context, arch: &str) -> Result<()> {
     }
     let folder = "target/test/own-tree";
     follow(context, "docs/own-tree.md", folder, arch, "PBG")
+}
+
+/// Follows `docs/own-tree.md` with the version that it names for StarryOS.
+fn follow_older_tree(context: &Context) -> Result<()> {
+    let page = fs::read_to_string("docs/own-tree.md")?;
+    let older = page.replace("=0.3.0-preview.3", "=0.3.0-preview.2");
+    ensure!(page != older && page.contains("`=0.3.0-preview.2`"));
+    let own_page = context.file("own-tree.md")?;
+    fs::write(&own_page, older)?;
+    let folder = "target/test/own-tree-older";
+    follow(context, &own_page, folder, "riscv64", "PBG")
 }
 
 /// Follows `docs/own-tree.md` with the policy that `docs/new-policy.md` chooses. That page's two

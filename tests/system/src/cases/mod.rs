@@ -2,6 +2,7 @@
 //! results others build.
 
 mod adopt;
+mod arceos_2026;
 mod balance;
 mod boots;
 mod clocks;
@@ -38,7 +39,8 @@ pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     let mut cases = host::cases();
     cases.extend(matrix::cases(project)?);
     cases.extend(published::cases());
-    cases.extend(adopt::cases(project));
+    cases.extend(adopt::cases());
+    cases.extend(arceos_2026::cases(project));
     cases.extend(manners::cases());
     cases.extend(kvm::cases());
     cases.extend(figures::cases(project));

@@ -1,0 +1,145 @@
+//! The ArceOS of 2026: every policy boots on it, and several CPUs share the work.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::helpers::{ANY_ARCH, expect_failure, has_replay, phases, results};
+use crate::{
+    frame::{Call, Case, Context, case},
+    project::Project,
+    results::Results,
+};
+
+/// The program whose tasks yield 500 to 5,000 times at [`SCALE`].
+const APP: &str = "realtime";
+const SCALE: &str = "SCALE=100";
+
+pub fn cases(project: &Project) -> Vec<Case<'_>> {
+    let mut cases = vec![case("host: ax-sched stands below ax-task", invert)];
+    for arch in &project.arches {
+        let name = format!("qemu: every policy on the ArceOS of 2026, {arch}");
+        cases.push(of_2026(name, arch, move |context| boot_all(context, arch)));
+    }
+    let mut here = |name: &str, check: fn(&Context) -> Result<()>| {
+        let name = format!("qemu: {name} on the ArceOS of 2026");
+        cases.push(of_2026(name, ANY_ARCH, check));
+    };
+    here("tasks behind one that never yields are done", share);
+    here(
+        "tasks behind one that never yields wait if CPUs do not share the work",
+        keep,
+    );
+    here("an interrupt between CPUs is no yield", count_yields);
+    cases
+}
+
+/// Makes a case that builds in the folders of that line.
+fn of_2026<'a>(
+    name: String,
+    arch: &str,
+    check: impl Fn(&Context) -> Result<()> + Send + Sync + 'a,
+) -> Case<'a> {
+    case(name, check).builds(&format!("arceos-0.6 {arch}"))
+}
+
+fn make<'a>(context: &'a Context, words: &str) -> Call<'a> {
+    context.make(format!("{words} ARCEOS=0.6"))
+}
+
+fn invert(context: &Context) -> Result<()> {
+    let call = context.program(&context.project.cargo).within("arceos-0.6");
+    let said = call
+        .args("tree --locked --package realtime --invert ax-sched@0.5.99 --target x86_64-unknown-none")
+        .text()?;
+    ensure!(said.contains("ax-task v0.6.11"), "ax-task does not use it");
+    Ok(())
+}
+
+/// Boots a program under every policy, ours and stock. PBG boots twice, prints the same lines, and
+/// has the lowest average.
+fn boot_all(context: &Context, arch: &str) -> Result<()> {
+    let folder = format!("target/test/lab/arceos-0.6-{arch}");
+    let matrix = |policy: &str, repeat: u32| {
+        make(
+            context,
+            &format!("matrix {SCALE} ARCH={arch} A={APP} {policy}"),
+        )
+        .args(format!("LAB='--repeat {repeat} --results {folder}'"))
+        .text()
+    };
+    matrix("", 1)?;
+    matrix("FEATURES=sched_pbg", 2)?;
+    let of = |policy: &str| Results::of_file(&format!("{folder}/{arch}/{APP}/{policy}.jsonl"));
+    let best = of("sched_pbg")?.phase("replay")?.avg_turnaround_ns;
+    for policy in &context.project.policies {
+        let found = of(policy)?;
+        found
+            .passed(phases(policy))
+            .with_context(|| policy.clone())?;
+        if !has_replay(policy) {
+            let average = found.phase("run")?.avg_turnaround_ns;
+            context.say(format_args!("{policy} {average}, sched_pbg {best}"));
+            ensure!(best < average, "{policy} is as good as PBG");
+        }
+    }
+    context.counts(context.project.policies.len());
+    Ok(())
+}
+
+/// Without the layer all workers stay on the CPU of the task that never yields.
+fn share(context: &Context) -> Result<()> {
+    for policy in ["sched_rr", "sched_pbg"] {
+        let call = make(context, &format!("run A=hog SMP=4 ARCH={ANY_ARCH}"));
+        results(call.args(format!("FEATURES={policy}")))?.passed(phases(policy))?;
+    }
+    Ok(())
+}
+
+fn keep(context: &Context) -> Result<()> {
+    let call = make(context, &format!("run A=hog SMP=4 ARCH={ANY_ARCH}"));
+    expect_failure(call.args("FEATURES=sched_rr,unbalanced TIMEOUT=15"), "15 s")
+}
+
+/// The CPUs interrupt each other all the time, since five tasks are no multiple of them. What PBG has
+/// counted is what the tasks have called.
+fn count_yields(context: &Context) -> Result<()> {
+    let profile = context.file("yields.pbg")?;
+    let call = make(
+        context,
+        &format!("run A={APP} {SCALE} SMP=4 ARCH={ANY_ARCH}"),
+    );
+    let found = results(call.args(format!("FEATURES=sched_pbg PROFILE_OUT={profile}")))?;
+    found.passed(phases("sched_pbg"))?;
+    ensure!(fs::exists(&profile)?, "no profile");
+    let shown = context
+        .make(format!("-s profile PROFILE={profile}"))
+        .text()?;
+    let rows = shown.split_once("preemptions").context("no such table")?.1;
+    let mut count = 0;
+    for task in found
+        .tasks
+        .iter()
+        .filter(|task| task.context.phase == "measure")
+    {
+        let row = rows
+            .lines()
+            .map(|line| Vec::from_iter(line.split_whitespace()));
+        let row = row
+            .into_iter()
+            .find(|row| row.first() == Some(&&*task.task));
+        let row = row.with_context(|| format!("no row of {}", task.task))?;
+        context.say(format_args!(
+            "{} called {}, recorded {row:?}",
+            task.task, task.yields
+        ));
+        ensure!(
+            row[2] == task.yields.to_string(),
+            "{}: a yield that was none",
+            task.task
+        );
+        count += 1;
+    }
+    ensure!(count == 5, "expected 5 tasks, found {count}");
+    Ok(())
+}
