@@ -13,9 +13,8 @@
 //! from a yield: RR would start a new slice, and PBG would count a yield. Here an IPI is a tick, so
 //! the scheduler decides, and a switch is a preemption.
 //!
-//! One such switch remains: the task that a CPU switches to is put back as if it had yielded, if
-//! the task that it switches from blocks, is woken by another CPU before the switch is over, and
-//! may not run on that CPU.
+//! One such switch remains. A task blocks, another CPU wakes it before the switch is over, and it
+//! may not run on that CPU. Then its own CPU puts the next task back as if that had yielded.
 //!
 //! An IPI that comes after the idle task's last look and before its halt is seen at the next tick.
 //!

@@ -1,4 +1,4 @@
-//! What the test programs use of the old `axstd`, over [`ax_runtime`].
+//! The part of the old `axstd` that the test programs use, over [`ax_runtime`].
 //!
 //! `ax-std`, its successor, cannot be built from the registry: it asks for `ax-posix-api`, whose
 //! build needs a file that its package lacks.

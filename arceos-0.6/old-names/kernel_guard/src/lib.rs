@@ -9,7 +9,7 @@ pub use ax_task::sync::PreemptGuard as NoPreempt;
 
 /// A state that is entered and left.
 pub trait BaseGuard {
-    /// What to restore.
+    /// The state to restore.
     type State: Copy;
 
     /// Enters the state.

@@ -101,8 +101,8 @@ fn keep(context: &Context) -> Result<()> {
     expect_failure(call.args("FEATURES=sched_rr,unbalanced TIMEOUT=15"), "15 s")
 }
 
-/// The CPUs interrupt each other all the time, since five tasks are no multiple of them. What PBG has
-/// counted is what the tasks have called.
+/// The CPUs interrupt each other all the time, since five tasks are no multiple of them. PBG has
+/// counted as many yields as the tasks have called.
 fn count_yields(context: &Context) -> Result<()> {
     let profile = context.file("yields.pbg")?;
     let call = make(
