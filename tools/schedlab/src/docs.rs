@@ -17,7 +17,8 @@
 //! 1. `given` applies to all marks below it, until the next `given`. A file of boots in real time
 //!    has a column `median`. A table shows it with the least and the most, as in
 //!    `310.6 (285.7 to 322.2)`.
-//! 2. Between `table` and `end` is exactly the table of the CSV file ([`mark`] has the words).
+//! 2. Between `table` and `end` is exactly the table of the CSV file ([`mark`] has the words). A
+//!    column may name a file of its own.
 //! 3. A table without a mark has no figures with a point or a comma, unless `<!-- by hand: … -->`
 //!    above it names their origin.
 //!

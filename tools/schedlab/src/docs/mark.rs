@@ -44,6 +44,8 @@ enum Axis {
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     title: String,
+    /// The file of a column; by default that of the table.
+    csv: Option<String>,
     decimals: Option<usize>,
     show: Option<Show>,
     #[serde(flatten)]
@@ -81,7 +83,8 @@ impl Table {
             let mut of_row = Vec::new();
             for column in &columns {
                 let filter = joined(&joined(&self.filter, &row.filter), &column.filter);
-                of_row.push(data.figure(&filter)?);
+                let csv = column.csv.as_ref().unwrap_or(&self.csv);
+                of_row.push(files.get(&folder.join(csv))?.figure(&filter)?);
             }
             cells.push(of_row);
         }
@@ -130,6 +133,7 @@ impl Table {
             Axis::Of(column) => {
                 let line = |word: String| Line {
                     title: word.clone(),
+                    csv: None,
                     decimals: None,
                     show: None,
                     filter: [(column.clone(), word)].into(),

@@ -246,9 +246,11 @@ rr,average,700.00,700.00,700.00,700.00,700.00,700.00,700.00,1
             r#""title": "columns", "rows": [{"title": "x86_64"}], "arch": "x86_64", "columns": "scheduler", "compare": "columns""#,
             r#""csv": "boots.csv", "title": "ms", "rows": "scheduler", "decimals": 1, "compare": "rows",
                 "columns": [{"title": "median"}, {"title": "mean", "show": "mean"}]"#,
+            r#""csv": "boots.csv", "title": "two files", "rows": [{"title": "rr", "scheduler": "rr"}],
+                "columns": [{"title": "boots"}, {"title": "phases", "csv": "t.csv", "arch": "x86_64"}]"#,
         ];
         let made = read(&page.map(table).join("\n")).unwrap();
-        assert_eq!(made.marks, 4);
+        assert_eq!(made.marks, 5);
         assert_golden("docs/page", &made.text);
         let again = read(&made.text).unwrap();
         assert_eq!((again.text, again.differences), (made.text.clone(), vec![]));

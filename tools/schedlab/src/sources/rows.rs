@@ -337,6 +337,12 @@ x86_64,rr,1
                  make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make matrix A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=riscv64 LAB='--out d'",
             ),
             (
+                Published::Arceos06,
+                TABLES,
+                &[("riscv64", "yield", "rr")],
+                "make matrix ARCEOS=0.6 A=yield ARCH=riscv64 && make compare ARCEOS=0.6 A=yield ARCH=riscv64 LAB='--totals d/x.csv'",
+            ),
+            (
                 Published::Cost,
                 &one_phase,
                 &[pbg],
