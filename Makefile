@@ -158,7 +158,8 @@ test:
 
 # Sources that `cargo fmt --all` does not find: modules that a macro declares, and crates outside
 # the workspace.
-MADE_MODULES = $(wildcard modules/axsched-ext/tests/policy/*.rs examples/*/src/*.rs examples/*/*/src/*.rs)
+MADE_MODULES = $(wildcard modules/axsched-ext/tests/policy/*.rs examples/*/src/*.rs examples/*/*/src/*.rs \
+    arceos-0.6/old-names/*/src/*.rs modules/ax-sched*/src/*.rs)
 ifneq ($(filter check,$(MAKECMDGOALS)),)
   $(call each-of,LAB,--fix)
 endif

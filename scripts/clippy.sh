@@ -40,6 +40,9 @@ for target in x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-non
         echo "clippy: the apps on $target, $policy"
         RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features "$policy" --target "$target"
     done
+    echo "clippy: the ArceOS of 2026 on $target"
+    RUSTC_BOOTSTRAP=1 "$CARGO" clippy --quiet --locked --manifest-path arceos-0.6/Cargo.toml --target "$target" \
+        --package ax-sched-arceos --package axstd --package axtask --package axhal -- -D warnings
     echo "clippy: the apps on $target, traced and recorded"
     for trace in trace events recorded; do
         RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features sched-tests-common/$trace --target "$target"

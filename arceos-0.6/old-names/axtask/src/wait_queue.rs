@@ -25,7 +25,7 @@ impl WaitQueue {
     /// did not hold in time.
     pub fn wait_timeout_until(
         &self,
-        duration: Duration,
+        duration: Duration, // from now
         condition: impl FnMut() -> bool,
     ) -> bool {
         let condition = RefCell::new(condition);
