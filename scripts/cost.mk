@@ -34,7 +34,7 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
 endif
 
 COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout) \
-    $(call given,SCALE,--scale) $(call given,SMP,--smp) $(call given,TIMING,--timing) $(LAB_LINE)
+    $(call given,SCALE,--scale) $(call given,SMP,--smp) $(call given,TIMING,--timing)
 
 # Schedulers are called as in result lines: rr, stock-rr.
 BENCH_NAMES = $(patsubst stock_%,stock-%,$(patsubst sched_%,%,$(subst $(comma), ,$(FEATURES))))

@@ -82,7 +82,7 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
 endif
 
 # Goals that build or boot take a line of ArceOS, and those that read what such a matrix has left.
-OF_A_LINE := build run record trace matrix compare cost
+OF_A_LINE := build run record trace matrix compare
 ifneq ($(filter-out 0.3,$(ARCEOS)),)
   $(foreach g,$(filter-out $(OF_A_LINE) help lab-% target/%,$(MAKECMDGOALS)),$(call refuse,$(g),ARCEOS,$(OF_A_LINE) with it,$(ANYWHERE) file))
 endif
