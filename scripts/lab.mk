@@ -81,8 +81,8 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
   $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PROFILE,these with FEATURES=sched_pbg$(comma) or CPUS=n for a recording,$(ANYWHERE)))
 endif
 
-# Goals that build or boot take a line of ArceOS, and those that read what such a matrix has left.
-OF_A_LINE := build run record trace matrix compare
+# Goals that boot take a line of ArceOS, and so do those that read its results or its recording.
+OF_A_LINE := build run record trace matrix compare $(if $(PROFILE),simulate)
 ifneq ($(filter-out 0.3,$(ARCEOS)),)
   $(foreach g,$(filter-out $(OF_A_LINE) help lab-% target/%,$(MAKECMDGOALS)),$(call refuse,$(g),ARCEOS,$(OF_A_LINE) with it,$(ANYWHERE) file))
 endif
