@@ -122,13 +122,12 @@ fn count_yields(context: &Context) -> Result<()> {
         .iter()
         .filter(|task| task.context.phase == "measure")
     {
-        let row = rows
+        let mut rows = rows
             .lines()
             .map(|line| Vec::from_iter(line.split_whitespace()));
-        let row = row
-            .into_iter()
-            .find(|row| row.first() == Some(&&*task.task));
-        let row = row.with_context(|| format!("no row of {}", task.task))?;
+        let row = rows
+            .find(|row| row.first() == Some(&&*task.task))
+            .with_context(|| format!("no row of {}", task.task))?;
         context.say(format_args!(
             "{} called {}, recorded {row:?}",
             task.task, task.yields
