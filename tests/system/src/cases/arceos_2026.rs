@@ -11,7 +11,7 @@ use crate::{
     results::Results,
 };
 
-/// The program whose tasks yield 500 to 5,000 times at [`SCALE`].
+/// The program that boots under every policy.
 const APP: &str = "realtime";
 const SCALE: &str = "SCALE=100";
 
@@ -101,13 +101,13 @@ fn keep(context: &Context) -> Result<()> {
     expect_failure(call.args("FEATURES=sched_rr,unbalanced TIMEOUT=15"), "15 s")
 }
 
-/// The CPUs interrupt each other all the time, since five tasks are no multiple of them. PBG has
-/// counted as many yields as the tasks have called.
+/// The tasks compute for longer than a slice, so ticks and interrupts between CPUs preempt them. PBG
+/// has counted as many yields as the tasks have called.
 fn count_yields(context: &Context) -> Result<()> {
     let profile = context.file("yields.pbg")?;
     let call = make(
         context,
-        &format!("run A={APP} {SCALE} SMP=4 ARCH={ANY_ARCH}"),
+        &format!("run A=batch-at-once SCALE=4 SMP=4 ARCH={ANY_ARCH}"),
     );
     let found = results(call.args(format!("FEATURES=sched_pbg PROFILE_OUT={profile}")))?;
     found.passed(phases("sched_pbg"))?;
@@ -116,7 +116,7 @@ fn count_yields(context: &Context) -> Result<()> {
         .make(format!("-s profile PROFILE={profile}"))
         .text()?;
     let rows = shown.split_once("preemptions").context("no such table")?.1;
-    let mut count = 0;
+    let mut preemptions = 0;
     for task in found
         .tasks
         .iter()
@@ -137,8 +137,8 @@ fn count_yields(context: &Context) -> Result<()> {
             "{}: a yield that was none",
             task.task
         );
-        count += 1;
+        preemptions += row[3].parse::<u64>()?;
     }
-    ensure!(count == 5, "expected 5 tasks, found {count}");
+    ensure!(preemptions > 0, "no task was preempted");
     Ok(())
 }
