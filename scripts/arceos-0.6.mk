@@ -2,8 +2,8 @@
 # In:  ARCEOS and what kernel.mk and qemu.mk take
 # Out: what kernel.mk and qemu.mk give, for that line
 
-# Programs with a network or a disk, or that use axstd themselves, do not build on this line.
-ifneq ($(filter-out apps/coop/services,$(filter apps/coop/%,$(A:%/=%)))$(PLAIN),)
+# The old names have what these programs use, and no network.
+ifneq ($(filter-out apps/sched-tests/% apps/coop/services,$(filter apps/coop/%,$(A:%/=%)) $(PLAIN:%/=%)),)
   $(error A=$(A) ARCEOS=$(ARCEOS): not on this line; allowed are those of apps/sched-tests, apps/coop/services and programs like them)
 endif
 ifeq ($(BLK),y)

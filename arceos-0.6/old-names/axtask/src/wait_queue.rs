@@ -1,11 +1,11 @@
 use core::{cell::RefCell, time::Duration};
 
 /// [`ax_task::WaitQueue`], whose conditions may change what they hold.
+#[derive(Default)]
 pub struct WaitQueue(ax_task::WaitQueue);
 
 impl WaitQueue {
     /// Makes an empty queue.
-    #[expect(clippy::new_without_default, reason = "no caller needs it")]
     pub const fn new() -> Self {
         Self(ax_task::WaitQueue::new())
     }
