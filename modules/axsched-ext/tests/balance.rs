@@ -19,7 +19,7 @@ use axsched_ext::task::{InitialState, Task};
 use axsched_ext::*;
 use common::several::{
     Within, each_fault_is_found, found_with, from_its_first_pick, interrupts_after, named,
-    on_several, passes_with, started, ticking,
+    on_several, passes_with, started, staying, ticking,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -128,7 +128,9 @@ proptest! {
     ) {
         let mut config = on_several(config, cpus);
         config.tick_period = 2_000;
-        config.preempted_stay = stay;
+        if stay {
+            config = staying(config);
+        }
         config.interrupts = match are_late {
             true => |n| [Some(1 + n % 30), None],
             false => |_| [Some(1), None],
@@ -148,8 +150,7 @@ proptest! {
     fn preempted_task_stays_where_it_must(
         config in machine(), cpus in 2..=8usize, main in program(),
     ) {
-        let mut config = on_several(config, cpus);
-        config.preempted_stay = true;
+        let mut config = staying(on_several(config, cpus));
         // No other CPU knows of a CPU's queue before its first pick or tick.
         config.max_idle_beside = Some(config.tick_period + one_interrupt_each(&config, 1));
         passes_under_each(&config, &main)?;
@@ -200,8 +201,7 @@ fn machine_that_lies_is_found() {
 fn preempted_task_that_is_given_away_is_found_where_it_has_to_stay() {
     let found = found_with(connected, |mut config, main, on| {
         config.max_idle_beside = Some(one_interrupt_each(&config, 1));
-        config.preempted_stay = true;
-        balanced_on::<RrPolicy>(&config, main, on)
+        balanced_on::<RrPolicy>(&staying(config), main, on)
     });
     let is_it = matches!(found, Violation::PreemptedElsewhere { .. });
     assert!(is_it, "{found}");

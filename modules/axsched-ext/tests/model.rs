@@ -14,7 +14,8 @@ use std::sync::Arc;
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::{Promises, check};
 use axsched_ext::model::{
-    Config, CpuMask, Failure, ModelScheduler, ModelTask, Op, Program, Report, State, Violation, run,
+    Config, CpuMask, Failure, Line, ModelScheduler, ModelTask, Op, Program, Report, State,
+    Violation, run,
 };
 use axsched_ext::{
     BaseScheduler, CfsScheduler, CfsTask, FifoScheduler, FifoTask, RrScheduler, RrTask,
@@ -94,9 +95,67 @@ fn traces_are_as_in_the_golden_files() {
         ),
     ];
     for (name, cpus, run, ops) in cases {
-        let report = run(&Config::with_cpus(cpus), &Program::new("main", ops));
-        assert_golden(name, &report.trace.to_string());
+        let main = Program::new("main", ops);
+        for (line, end) in [(Line::Axtask03, ""), (Line::AxTask06, "-0.6")] {
+            let config = Config {
+                line,
+                ..Config::with_cpus(cpus)
+            };
+            let trace = run(&config, &main).trace.to_string();
+            assert_golden(&format!("{name}{end}"), &trace);
+        }
     }
+}
+
+/// On the newer line the CPU that a woken task is leaving puts it. If it stays there, the next task is
+/// forced off the CPU.
+#[test]
+fn late_wake_is_put_by_the_other_cpu_which_picks_again() {
+    let config = Config {
+        line: Line::AxTask06,
+        switch_cost: 20,
+        tick_period: 1_000,
+        ..Config::with_cpus(2)
+    };
+    let to_cpu_1 = Op::Migrate(CpuMask::one(1));
+    let other = Op::spawn("other", [to_cpu_1.clone(), Op::Run(3_000)]);
+    let sleeper = [to_cpu_1, Op::Run(40), Op::wait(0)];
+    let played = |after| {
+        let wakes = [Op::Run(after), Op::notify(0), Op::Join(1)];
+        let spawns = [
+            other.clone(),
+            Op::spawn("sleeper", sleeper.clone()),
+            Op::Yield,
+        ];
+        eager(
+            &config,
+            &Program::new("main", spawns.into_iter().chain(wakes)),
+        )
+    };
+    let lines = |report: Report| {
+        let lines = report
+            .trace
+            .events
+            .into_iter()
+            .map(|event| event.to_string());
+        lines.collect::<Vec<_>>()
+    };
+    let is_forced = |line: &String| line.contains(" force ");
+    let mut all = (0..4_000).map(|after| lines(played(after)));
+    let late = all.find(|lines| lines.iter().any(is_forced));
+    let late = late.expect("a wake in a switch");
+    let at = late.iter().position(is_forced).expect("it was there");
+    let what = |line: &String| line.split_once(' ').expect("a time").1.to_owned();
+    let around: Vec<_> = late[at - 4..=at + 1].iter().map(what).collect();
+    let expected = [
+        "c1 dispatch other#5",
+        "c0 block main#1",
+        "c0 dispatch idle#0",
+        "c1 wake sleeper#6 -> c1",
+        "c1 force other#5",
+        "c1 dispatch sleeper#6",
+    ];
+    assert_eq!(around, expected);
 }
 
 #[test]

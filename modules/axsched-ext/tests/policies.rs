@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::conformance::{Promises, check};
+use axsched_ext::coop::{CoopScheduler, CoopTask};
 use axsched_ext::for_each_policy;
-use axsched_ext::model::{Config, Label, ModelScheduler, ModelTask, Op, Program, What, run};
+use axsched_ext::model::{Config, Label, Line, ModelScheduler, ModelTask, Op, Program, What, run};
+use axsched_ext::pbg::{PbgScheduler, PbgTask, PerThread};
+use axsched_ext::{MlfqScheduler, MlfqTask, RrScheduler, RrTask};
 use common::{bounded, passes};
 use proptest::prelude::*;
 
@@ -119,7 +122,7 @@ fn conforms<S: ModelScheduler>(
     assert_eq!(coverage.rules, 27);
     let enough = coverage.tasks > 2_000 && coverage.yields > 6_000 && coverage.wake_spins > 0;
     assert!(enough, "{coverage:?}");
-    assert_eq!(coverage.preemptions > 200, preempts, "{coverage:?}");
+    assert!(!preempts || coverage.preemptions > 200, "{coverage:?}");
 }
 
 /// Runs the suite with many more and other programs, on machines of 1, up to 2 and up to 4 queues.
@@ -170,7 +173,18 @@ fn turns<S: ModelScheduler>(
     made: impl FnMut(usize) -> S,
     wrap: impl FnMut(ModelTask) -> S::Task,
 ) -> String {
+    turns_on(Line::Axtask03, None, made, wrap)
+}
+
+/// Returns the same on a line of ArceOS, beside another task, which is left out.
+fn turns_on<S: ModelScheduler>(
+    line: Line,
+    beside: Option<Program>,
+    made: impl FnMut(usize) -> S,
+    wrap: impl FnMut(ModelTask) -> S::Task,
+) -> String {
     let config = Config {
+        line,
         tick_period: 1_000,
         on_time: VirtualClock::set,
         trace_events: usize::MAX,
@@ -178,7 +192,9 @@ fn turns<S: ModelScheduler>(
     };
     let long = |name| Op::Spawn(Program::new(name, [Op::Run(30_500)]));
     let short = Op::Spawn(Program::new("s", [Op::Run(2_500)]));
-    let ops = [Op::PreemptOff, long("a"), long("b"), Op::PreemptOn];
+    let mut ops = vec![Op::PreemptOff, long("a"), long("b")];
+    ops.extend(beside.map(Op::Spawn));
+    ops.push(Op::PreemptOn);
     let main = ops.into_iter().chain([Op::Sleep(40_000), short]);
     let report = run(&config, &Program::new("main", main), made, wrap).unwrap();
     let mut turns: Vec<(Label, u64)> = Vec::new();
@@ -200,6 +216,28 @@ fn turns<S: ModelScheduler>(
         .iter()
         .map(|(task, ticks)| format!("{}{ticks}", task.name));
     turns.collect::<Vec<_>>().join(" ")
+}
+
+/// On the newer line each timer preempts. That costs a task neither its slice nor its level.
+#[test]
+fn task_that_a_timer_preempts_has_not_yielded() {
+    fn compare<S: ModelScheduler>(made: fn(usize) -> S, wrap: fn(ModelTask) -> S::Task) {
+        let sleeper = Program::repeat("sleeper", 60, &[Op::Run(1), Op::Sleep(700)]);
+        let on = |beside| turns_on(Line::AxTask06, beside, made, wrap);
+        // Later the tasks end, a bit later beside the sleeper.
+        let first = |turns: String| Vec::from_iter(turns.split(' ').take(8).map(str::to_owned));
+        assert_eq!(first(on(Some(sleeper))), first(on(None)));
+    }
+    compare(|_| RrScheduler::<_>::new(), RrTask::<_>::new);
+    compare(
+        |_| MlfqScheduler::<_, VirtualClock>::new(),
+        MlfqTask::<_>::new,
+    );
+    compare(
+        |_| PbgScheduler::<_, VirtualClock, PerThread>::new(),
+        PbgTask::new,
+    );
+    compare(|_| CoopScheduler::<_>::new(), CoopTask::new);
 }
 
 /// Removes ready tasks from every place that a policy has for them.

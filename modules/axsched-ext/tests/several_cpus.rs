@@ -16,7 +16,7 @@ use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
 use common::several::{
     MEASURE_END, MEASURE_START, START_PBG, from_its_first_pick, interrupts_after, joined,
-    on_several,
+    on_several, staying,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -163,7 +163,9 @@ fn soaks(
             config.interrupts = interrupts.when();
             config.wake_delays = interrupts.wakes();
             config.log_records = usize::MAX;
-            config.preempted_stay = matches!(interrupts, Interrupts::Stay);
+            if matches!(interrupts, Interrupts::Stay) {
+                config = staying(config);
+            }
             let bound = interrupts.max_idle_beside(&config, idles_for(cpus));
             config.max_idle_beside = Some(bound);
             let main = main(&programs, random);

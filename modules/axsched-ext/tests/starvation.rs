@@ -9,12 +9,12 @@ use axsched_ext::conformance::Load;
 use axsched_ext::conformance::loads::{self, TICK};
 use axsched_ext::event::Policy;
 use axsched_ext::mlfq::Mlfq;
-use axsched_ext::model::{Config, MaxWait, ModelTask, Op, Program};
+use axsched_ext::model::{Config, Line, MaxWait, ModelTask, Op, Program};
 use axsched_ext::sjf::Sjf;
 use axsched_ext::task::InitialState;
 use axsched_ext::*;
 use common::late_ticks;
-use common::several::Within;
+use common::several::{Within, staying};
 
 type T = ModelTask;
 type C = VirtualClock;
@@ -53,8 +53,12 @@ where
 {
     let bound = bound_of::<P>();
     let load = Load::of(main, &config);
-    // `main` has ended and the `gc` are blocked for nearly all of the time.
-    let tasks = main.tasks() as u64 - 1;
+    // `main` has ended. The `gc` are blocked for nearly all of the time, or look ten times a second.
+    let gc = match config.line {
+        Line::Axtask03 => 0,
+        Line::AxTask06 => config.cpus as u64,
+    };
+    let tasks = main.tasks() as u64 - 1 + gc;
     let ticks = match config.cpus {
         1 => bound.one_cpu,
         _ => bound.several,
@@ -115,11 +119,14 @@ where
     for &cpus in cpus {
         let mut worst = (0.0, 0);
         for seed in 0..seeds {
-            // As on riscv64.
-            let preempted_stay = seed % 4 == 3;
-            let config = Config {
-                preempted_stay,
-                ..loads::machine(cpus)
+            let config = loads::machine(cpus);
+            let config = match seed % 4 {
+                0 => Config {
+                    line: Line::AxTask06,
+                    ..config
+                },
+                3 => staying(config),
+                _ => config,
             };
             let main = loads::random(seed, cpus, times * bound_of::<P>().work);
             let part = waits::<P>(config, &main);

@@ -9,14 +9,15 @@ use axsched_ext::balance::{
 };
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::model::{
-    Config, CpuMask, Failure, ModelTask, Op, Program, Report, Violation, run,
+    Config, CpuMask, Failure, Line, ModelTask, Op, Program, Report, Violation, run,
 };
 use axsched_ext::pbg::{
-    ControlSource, PbgTask, PerThread, SmpPbgScheduler, Status, UNPLANNED_YIELD_ALLOWANCE,
+    About, Control, ControlSource, PbgTask, PerThread, SmpPbgScheduler, Status,
+    UNPLANNED_YIELD_ALLOWANCE, stored,
 };
 use common::several::{
     MEASURE_END, MEASURE_START, START_PBG, each_fault_is_found, interrupts_after, joined, named,
-    on_several, passes_with, ticking,
+    on_several, passes_with, staying, ticking,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -37,17 +38,20 @@ fn played_on(
     main: &Program,
     on: Machine,
 ) -> (Result<Report, Box<Failure>>, Status) {
+    let status = |control: &Control| control.status().unwrap();
     match config.preempted_stay {
-        true => played_by::<ThreadSmpStatePinned>(config, main, on),
-        false => played_by::<ThreadSmpState>(config, main, on),
+        true => played_by::<ThreadSmpStatePinned, _>(config, main, on, status),
+        false => played_by::<ThreadSmpState, _>(config, main, on, status),
     }
 }
 
-fn played_by<S: SmpStateSource + 'static>(
+/// Returns the report, and what PBG tells at the end.
+fn played_by<S: SmpStateSource + 'static, R>(
     config: &Config,
     main: &Program,
     on: Machine,
-) -> (Result<Report, Box<Failure>>, Status) {
+    tell: impl Fn(&Control) -> R,
+) -> (Result<Report, Box<Failure>>, R) {
     PerThread::renew();
     ThreadSmpState::renew();
     // SAFETY: the control and the state are new and belong to this thread. Only these schedulers
@@ -55,9 +59,9 @@ fn played_by<S: SmpStateSource + 'static>(
     unsafe { SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, S>::connect(on) };
     let made = |_| SmpPbgScheduler::<ModelTask, VirtualClock, PerThread, S>::new();
     let report = run(config, main, made, PbgTask::new);
-    let status = PerThread::control().status().unwrap();
+    let told = tell(PerThread::control());
     PerThread::retire();
-    (report, status)
+    (report, told)
 }
 
 /// Returns the time of an IPI for a task that becomes ready, and one for a task that was left.
@@ -126,8 +130,7 @@ proptest! {
     fn preempted_task_stays_where_it_must(
         config in machine(), cpus in 2..=8usize, main in program(),
     ) {
-        let mut config = on_several(config, cpus);
-        config.preempted_stay = true;
+        let config = staying(on_several(config, cpus));
         passes(&config, &main)?;
     }
 
@@ -155,8 +158,57 @@ proptest! {
             false => |n| [Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % 11)],
         };
         config.max_idle_beside = (!stay).then_some(idle_beside);
-        config.preempted_stay = stay;
+        if stay {
+            config = staying(config);
+        }
         passes(&config, &measured_twice_on_the_move(beside, first, again, &masks))?;
+    }
+}
+
+/// Ticks, timers and interrupts between CPUs preempt tasks. The record has the yields that the tasks
+/// have called.
+#[test]
+fn preemption_is_no_yield() {
+    for line in [Line::Axtask03, Line::AxTask06] {
+        for cpus in [2, 4, 8] {
+            let config = Config {
+                line,
+                interrupts: |n| [Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % 11)],
+                ..on_several(Config::default(), cpus)
+            };
+            let task = |n: u64| {
+                let round = [Op::Run(60 + 7 * n), Op::Yield, Op::Run(9), Op::Sleep(3 * n)];
+                Op::Spawn(Program::repeat("task", 5 + n as usize, &round))
+            };
+            let tasks = 2 * cpus as u64 + 1;
+            let mut ops = vec![Op::Call(MEASURE_START)];
+            ops.extend((0..tasks).map(task));
+            ops.extend((0..tasks as usize).flat_map(joined));
+            ops.push(Op::Call(MEASURE_END));
+            let about = About {
+                program: stored::Program::scaled("test", 1),
+                frequency_hz: 1_000,
+                cpus: cpus as u16,
+                timing: stored::Timing::Counted,
+            };
+            let (report, profile) = played_by::<ThreadSmpState, _>(
+                &config,
+                &Program::new("main", ops),
+                connected(cpus),
+                |control| control.profile(&about).unwrap().unwrap(),
+            );
+            let trace = report.unwrap().trace;
+            let mut preemptions = 0;
+            for (n, task) in profile.tasks.iter().enumerate() {
+                preemptions += task.figures.preemptions.total;
+                assert_eq!(
+                    task.figures.yields.total,
+                    5 + n as u64,
+                    "{line:?} {cpus}: {n}\n{trace}"
+                );
+            }
+            assert!(preemptions > tasks, "{line:?} {cpus}: {preemptions}");
+        }
     }
 }
 

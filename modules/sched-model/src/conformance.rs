@@ -4,7 +4,8 @@
 //! The first rules call a scheduler by hand, the way `axtask` would. The others run programs on the
 //! [`model`](crate::model) of `axtask`, where all its checks apply. Nothing is lost, duplicated, or
 //! picked while it is not ready. Every program ends, and every dead task is released. No task waits
-//! longer than the policy [promises](Promises).
+//! longer than the policy [promises](Promises). The programs of rules 14 to 24, 26 and 27 run on
+//! both lines of ArceOS.
 //!
 //! 1. `empty_pick_is_none`: an empty scheduler picks nothing, however often it is asked.
 //! 2. `every_add_is_picked_once`: each added task comes out, once.
@@ -26,14 +27,14 @@
 //! 13. `any_priority_is_answered`: with true or false, but the task stays.
 //! 14. `yielders_take_turns`: a task that yields is not picked again while another is ready, but
 //!     for [`Promises::repick_after_yield`].
-//! 15. `gc_stops_no_task`: it busy-yields while a dead task's handle is held, and the other tasks
-//!     make progress.
+//! 15. `gc_stops_no_task`: on the older line it busy-yields while a dead task's handle is held, and
+//!     the other tasks make progress.
 //! 16. `sleepers_wake`: also when all tasks sleep, and when one never does.
 //! 17. `the_notified_wake`: a chain of notifications is passed on, with and without a yield of the
 //!     notifier.
 //! 18. `late_tasks_get_their_turn`: they run even after other tasks have run for long.
 //! 19. `families_end`: a deep and a broad tree of spawns and joins ends.
-//! 20. `a_block_may_turn_into_a_yield`: if the wake comes before the task parks.
+//! 20. `a_block_may_turn_into_a_yield`: on the older line, if the wake comes before the task parks.
 //! 21. `preemption_respects_the_guard`: and comes once the guard is released.
 //! 22. `the_preempted_stay_ready`: long runs side by side, with and without preemption.
 //! 23. `migrants_arrive`: also when their helper is preempted.

@@ -1,15 +1,16 @@
-//! A host model of unmodified `axtask` that drives any [`BaseScheduler`].
+//! A host model of unmodified `axtask` and `ax-task` that drives any [`BaseScheduler`].
 //!
 //! Schedulers are hard to test in place: on hardware an order of events happens once and never
 //! again. Here one thread simulates the run queues, ticks, wake-ups, exits and migrations of
-//! `axtask` 0.3.0-preview.3 under a virtual clock. So a run is a pure function of its [`Config`]
+//! `axtask` 0.3.0-preview.3, or of `ax-task` 0.6.11, under a virtual clock. So a run is a pure function of its [`Config`]
 //! and [`Program`]s. The scheduler under test sees the same calls, in the same order and under the
 //! same conditions as in ArceOS.
 //!
 //! # The simulated events, and the calls that `axtask` makes for them
 //!
 //! 1. **Boot.** CPU 0 wraps `idle`, `main`, `gc` in this order, then makes its scheduler and adds
-//!    `gc`. `main` is current without ever being picked. Every further CPU wraps `idle` and `gc`
+//!    `gc`. `main` is current without ever being picked, so its first yield may be taken for a wake.
+//!    Every further CPU wraps `idle` and `gc`
 //!    and starts in `idle`.
 //! 2. **Spawn**: wrap, choose a queue, `add_task`.
 //! 3. **Yield**: `put_prev_task(current, false)`, `pick_next_task`.
@@ -47,6 +48,33 @@
 //!     ([`interrupt`]). It arrives some time later, or never, or twice ([`Config::interrupts`]).
 //!     Its handler does what a tick does (rule 10), except that no time has passed. Expired
 //!     sleepers are woken, then `task_tick(current)`, but never for `idle`, which picks again.
+//!
+//! # The line of 2026
+//!
+//! [`Config::line`] selects `ax-task` 0.6.11, in which these rules differ:
+//!
+//! - **Preemption** (4): a [`Forced`](What::Forced) one puts the task with
+//!   `put_prev_task(current, false)`, as a yield does. It is granted before the request of a tick.
+//! - **Block** (5): there is no window. The task looks and parks with interrupts off.
+//! - **Wake** (6): the waker prefers its own CPU, and then the CPU of the queue that the task went
+//!   into last. If the mask allows neither, rule 12 holds. The waker does not spin. If the task's
+//!   last CPU has not switched away from it yet, that CPU puts it when it has. A CPU that puts it
+//!   into its own queue then forces the task that it has switched to.
+//! - **Requests of wakes** (6): a timer asks for preemption of the task that it interrupts, if the
+//!   woken one goes into that CPU's queue. So does [`Op::Notify`] with `resched`, which yields on
+//!   the older line.
+//! - **gc** (8) never spins. It looks at the exited tasks when one is added, and 10 ticks after its
+//!   last look.
+//! - **Migration** (9): a task whose mask no longer allows its CPU migrates when it yields or is
+//!   preempted. It then goes into no queue of that CPU.
+//! - **Timers** (10, 13) are exact: the deadline has an interrupt of its own, without a call of
+//!   `task_tick`. None is stale.
+//! - **Queue choice** (12): a spawned task goes into the queue of its spawner.
+//!
+//! Futures, which have the window of rule 5 on that line, too, are not modelled there. Its kicks of
+//! other CPUs (`ax-task/ipi`) are not, either: the kit's interrupts are those of rule 14.
+//!
+//! # The end
 //!
 //! When `main` ends, ArceOS switches the machine off. Here the other tasks may finish first,
 //! because a test is about what happens to them.
@@ -93,7 +121,7 @@ mod violation;
 use std::{ops::Deref, sync::Arc};
 
 pub use log::{Left, Log, LogRecord, Logged};
-pub use program::{Config, CpuMask, Label, MaxWait, ModelTask, Op, Program, TaskId};
+pub use program::{Config, CpuMask, Label, Line, MaxWait, ModelTask, Op, Program, TaskId};
 pub use report::{Report, TaskReport};
 pub use trace::{Event, State, Trace, What};
 pub use violation::{Failure, Violation};
@@ -139,6 +167,8 @@ pub fn run<S: ModelScheduler>(
         Some("tick_period of at least 1")
     } else if config.call_cost == 0 {
         Some("call_cost of at least 1")
+    } else if config.preempted_stay && config.is_06() {
+        Some("preempted_stay only on Axtask03")
     } else {
         None
     };

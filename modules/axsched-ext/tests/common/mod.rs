@@ -12,7 +12,7 @@ pub mod on_add;
 pub mod several;
 
 use axsched_ext::conformance::{Beside, Load};
-use axsched_ext::model::{Config, CpuMask, Failure, MaxWait, Op, Program, Report};
+use axsched_ext::model::{Config, CpuMask, Failure, Line, MaxWait, Op, Program, Report};
 use axsched_ext::{BaseScheduler, pbg, sjf};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
@@ -135,8 +135,10 @@ fn step() -> impl Strategy<Value = Vec<Op>> {
 /// Draws machines on which tasks make progress: a tick period holds a switch and a call.
 pub fn machine() -> impl Strategy<Value = Config> {
     let flags = (any::<bool>(), prop::bool::weighted(0.8));
-    (1..=4usize, flags, 7..30u64, 0..4u64).prop_map(
-        |(cpus, (wake_resched, preempt), tick_period, switch_cost)| Config {
+    let line = prop_oneof![Just(Line::Axtask03), Just(Line::AxTask06)];
+    (line, 1..=4usize, flags, 7..30u64, 0..4u64).prop_map(
+        |(line, cpus, (wake_resched, preempt), tick_period, switch_cost)| Config {
+            line,
             cpus,
             preempt,
             tick_period,

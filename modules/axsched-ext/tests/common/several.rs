@@ -4,7 +4,7 @@
 use axsched_ext::balance::{Machine, simulated_machine};
 use axsched_ext::clock::VirtualClock;
 use axsched_ext::event::{Adapter, Policy};
-use axsched_ext::model::{Config, Failure, Op, Program, Report, TaskReport, Violation};
+use axsched_ext::model::{Config, Failure, Line, Op, Program, Report, TaskReport, Violation};
 use axsched_ext::pbg::{ControlSource, OnSlowReplay, PerThread};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -47,6 +47,15 @@ pub fn on_several(config: Config, cpus: usize) -> Config {
         max_gc_streak: u64::MAX,
         on_time: VirtualClock::set,
         on_call: call_pbg,
+        ..config
+    }
+}
+
+/// Returns the machine as on riscv64, where a preempted task stays. On the newer line it need not.
+pub fn staying(config: Config) -> Config {
+    Config {
+        line: Line::Axtask03,
+        preempted_stay: true,
         ..config
     }
 }

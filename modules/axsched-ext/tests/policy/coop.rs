@@ -3,7 +3,7 @@
 
 use axsched_ext::conformance::{Load, Promises};
 use axsched_ext::coop::{SHARE_TICKS, SLICE_TICKS};
-use axsched_ext::model::MaxWait;
+use axsched_ext::model::{Line, MaxWait};
 
 use crate::common::{late_ticks, rr_beside};
 
@@ -17,12 +17,14 @@ pub fn promises() -> Promises {
     }
 }
 
-/// A share for each, of which the first may wait for the end of a slice; of equals, each other once.
+/// A share for each, of which the first may wait for the end of a slice. Each of a task's equals runs
+/// once before it, unless a timer preempts one of them when a share is due.
 fn waits(load: &Load<'_>) -> MaxWait {
+    let in_turn = load.config.line == Line::Axtask03 && !load.has_priority_changes;
     let ticks = u64::from(SHARE_TICKS) * load.tasks + SLICE_TICKS as u64;
     MaxWait {
         time: load.config.preempt.then(|| late_ticks(load, ticks)),
-        dispatches: (!load.has_priority_changes).then_some(load.tasks),
+        dispatches: in_turn.then_some(load.tasks),
         ..MaxWait::default()
     }
 }

@@ -3,7 +3,7 @@
 use super::rng::Rng;
 use super::subject::{Holds, Subject, expect};
 use super::{Beside, Load};
-use crate::model::{Config, CpuMask, MaxWait, ModelScheduler, Op, Program};
+use crate::model::{Config, CpuMask, Line, MaxWait, ModelScheduler, Op, Program};
 
 /// Returns a `main` that spawns all of `children` and joins them in order.
 fn family(children: impl IntoIterator<Item = Program>) -> Program {
@@ -278,7 +278,9 @@ pub(super) fn random_programs<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Hold
 }
 
 fn random_config<S: ModelScheduler>(s: &Subject<'_, S>, rng: &mut Rng) -> Config {
+    let lines = [Line::Axtask03, Line::AxTask06];
     Config {
+        line: lines[rng.below(2) as usize],
         cpus: 1 + rng.below(s.promises.max_cpus as u64) as usize,
         preempt: !rng.one_in(4),
         // The period is longer than a switch and a call. Otherwise no task makes progress under a

@@ -3,7 +3,7 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
 use super::{Broken, Coverage, Load, Promises};
-use crate::model::{self, Config, ModelScheduler, ModelTask, Program, Report};
+use crate::model::{self, Config, Line, ModelScheduler, ModelTask, Program, Report};
 
 pub(super) type Holds = Result<(), Broken>;
 
@@ -71,15 +71,18 @@ impl<S: ModelScheduler> Subject<'_, S> {
         }
     }
 
-    /// Runs a program on 1, 2 and 4 CPUs, as far as that many are allowed.
+    /// Runs a program on 1, 2 and 4 CPUs, as far as that many are allowed, of each line of ArceOS.
     pub(super) fn run_everywhere(&mut self, config: Config, program: Program) -> Holds {
-        for cpus in [1, 2, 4] {
-            if cpus <= self.promises.max_cpus {
-                let config = Config {
-                    cpus,
-                    ..config.clone()
-                };
-                self.run(config, program.clone())?;
+        for line in [Line::Axtask03, Line::AxTask06] {
+            for cpus in [1, 2, 4] {
+                if cpus <= self.promises.max_cpus {
+                    let config = Config {
+                        line,
+                        cpus,
+                        ..config.clone()
+                    };
+                    self.run(config, program.clone())?;
+                }
             }
         }
         Ok(())

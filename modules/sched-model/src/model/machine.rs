@@ -37,7 +37,10 @@ type TimerKey = (u64, u64);
 /// The future that a blocked task waits for.
 #[derive(Debug)]
 enum Future {
-    Gc,
+    Gc {
+        /// The end of its wait, on [`Line::AxTask06`](crate::model::Line).
+        timer: Option<TimerKey>,
+    },
     Sleep {
         deadline: u64,
         timer: Option<TimerKey>,
@@ -93,13 +96,18 @@ struct Record<W> {
     /// The CPU that runs it, or has not finished leaving it.
     on_cpu: Option<usize>,
     /// The queue that it went into, until it is picked. While it is set, `ready_since` and
-    /// `dispatches_before` count.
+    /// `turns_before` count.
     queued_on: Option<usize>,
     /// The CPU where it was preempted, until it is picked.
     preempted_on: Option<usize>,
     ready_since: u64,
-    dispatches_before: u64,
+    turns_before: u64,
+    /// The CPU of the queue that it went into last.
+    last_queue: usize,
+    /// Where it goes once it is off its CPU (rule 6).
+    stash: Option<(Arc<W>, usize)>,
     need_resched: bool,
+    force_resched: bool,
     preempt_off: u32,
     /// The next step of its program, and how much of that step is done.
     pc: usize,
@@ -121,15 +129,18 @@ struct Record<W> {
 
 /// A piece of a call that is done with interrupts off, whatever task runs.
 enum Act<W> {
-    Wake(Waker),
+    /// A wake, which asks for rescheduling or not.
+    Wake(Waker, bool),
     /// The rest of a wake that has chosen a queue.
     Look {
         waker: Waker,
         on: usize,
+        resched: bool,
     },
     Put {
         task: Arc<W>,
         on: usize,
+        resched: bool,
     },
     TaskTick,
     /// A guard is released, which grants a pending preemption. Only `ExitResched` may follow it,
@@ -181,13 +192,18 @@ struct Cpu<S: ModelScheduler> {
     /// The tasks in the queue in order of arrival, if waits are checked.
     queued: Vec<TaskId>,
     dispatches: u64,
+    /// The number of picks that count for [`MaxWait`](crate::model::MaxWait).
+    turns: u64,
 }
 
 impl<S: ModelScheduler> Cpu<S> {
-    /// Returns the time of its next interrupt, as far as is known.
-    fn next_interrupt(&self) -> u64 {
-        let other = self.interrupts.front();
-        other.map_or(self.next_tick, |&at| at.min(self.next_tick))
+    /// Returns the time of its next interrupt, as far as is known. Timers have one of their own if
+    /// they are exact.
+    fn next_interrupt(&self, exact: bool) -> u64 {
+        let other = self.interrupts.front().copied();
+        let timer = self.wheel.keys().next().filter(|_| exact);
+        let at = [other, timer.map(|&(deadline, _)| deadline)];
+        at.into_iter().flatten().fold(self.next_tick, u64::min)
     }
 }
 
@@ -336,6 +352,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
                 ready: 0,
                 queued: Vec::new(),
                 dispatches: 0,
+                turns: 0,
             });
             m.acts_on(cpu);
             m.add(cpu, gc, cpu);
@@ -357,7 +374,10 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
                 if self.alive == 0 && gc_done {
                     return Ok(());
                 }
-                if self.cpus.iter().all(|cpu| cpu.wheel.is_empty())
+                // A timer of gc ends no wait of another task.
+                let helps = |cpu: &Cpu<S>, task| self.alive == 0 || task != cpu.gc;
+                let is_stuck = |cpu: &Cpu<S>| !cpu.wheel.values().any(|w| helps(cpu, w.task));
+                if self.cpus.iter().all(is_stuck)
                     && !(self.config.breaks_deadlocks && self.break_deadlock())
                 {
                     let blocked = self.labels(|task| {
@@ -417,17 +437,13 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
     fn step(&mut self, c: usize) -> Step {
         self.acts_on(c);
         if let Some(left) = self.cpus[c].leaving.take() {
-            self.tasks[left.0].on_cpu = None;
+            self.left(c, left);
             return Ok(());
         }
         if let Some(act) = self.cpus[c].acts.pop_front() {
             return self.act(c, act);
         }
-        if self.cpus[c].next_tick <= self.now {
-            self.timer_interrupt(c);
-            return Ok(());
-        }
-        if self.interrupted(c) {
+        if self.timer_interrupt(c) || self.interrupted(c) {
             return Ok(());
         }
         let id = self.current(c);
@@ -438,7 +454,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         match &mut task.kind {
             Kind::Idle => self.idle_step(c),
             Kind::Gc => {
-                self.block_on(c, Future::Gc);
+                self.block_on(c, Future::Gc { timer: None });
                 Ok(())
             }
             Kind::Helper(migrated) => {
@@ -460,16 +476,16 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
 
     fn act(&mut self, c: usize, act: Act<S::Task>) -> Step {
         match act {
-            Act::Wake(waker) => self.wake(c, waker),
-            Act::Look { waker, on } => self.look(c, waker, on),
-            Act::Put { task, on } => self.unblock(c, task, on),
+            Act::Wake(waker, resched) => self.wake(c, waker, resched),
+            Act::Look { waker, on, resched } => self.look(c, waker, on, resched),
+            Act::Put { task, on, resched } => self.unblock(c, task, on, resched),
             Act::TaskTick => self.task_tick(c)?,
             Act::Release => self.release(c)?,
             Act::ExitList => {
                 let cpu = &mut self.cpus[c];
                 cpu.exited.push_back(cpu.current.clone());
                 if let Some(waker) = cpu.gc_waker.take() {
-                    cpu.acts.push_front(Act::Wake(waker));
+                    cpu.acts.push_front(Act::Wake(waker, false));
                 }
             }
             Act::ExitResched => self.resched(c, Why::Other)?,

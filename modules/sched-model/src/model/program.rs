@@ -102,7 +102,8 @@ pub enum Op {
     Notify {
         /// The number of the wait queue.
         queue: u32,
-        /// True to yield afterwards, as `notify_one(true)` does.
+        /// True to yield afterwards, as `notify_one(true)` does. On [`Line::AxTask06`] it is true to
+        /// be preempted afterwards.
         resched: bool,
     },
     /// Yields until the wait queue has a permit, and leaves it there: a busy wait.
@@ -354,7 +355,8 @@ impl fmt::Debug for Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MaxWait {
     /// The bound in picks of other tasks from the same queue. Picking the same one again counts
-    /// each time.
+    /// each time. On [`Line::AxTask06`], where each timer preempts, it does not count if the task
+    /// was preempted.
     pub dispatches: Option<u64>,
     /// The bound in time units.
     pub time: Option<u64>,
@@ -363,9 +365,21 @@ pub struct MaxWait {
     pub own_bursts: u64,
 }
 
+/// A line of ArceOS. The rules of the [model](crate::model) say in what they differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Line {
+    /// The line of `axtask` 0.3.0-preview.3.
+    #[default]
+    Axtask03,
+    /// The line of `ax-task` 0.6.11.
+    AxTask06,
+}
+
 /// The machine, its costs, and the promises of the policy under test.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// The line of ArceOS.
+    pub line: Line,
     /// The number of CPUs, 1 to 64. With one, `axtask` is built without `smp`.
     pub cpus: usize,
     /// True if `axtask` is built with `preempt`.
@@ -397,7 +411,7 @@ pub struct Config {
     /// True if a scheduler may hand out tasks that went into another CPU's queue.
     pub stealing: bool,
     /// True if a preempted task runs next on the same CPU. So it is on riscv64, where the trap that
-    /// preempted it has saved the CPU.
+    /// preempted it has saved the CPU. Not on [`Line::AxTask06`].
     pub preempted_stay: bool,
     /// Returns the delays, at least 1, of an interrupt of another CPU
     /// ([`interrupt`](super::interrupt)). The argument is the number of interrupts that were asked
@@ -433,6 +447,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            line: Line::default(),
             cpus: 1,
             preempt: true,
             tick_period: 10,
@@ -466,6 +481,10 @@ impl Config {
             cpus,
             ..Self::default()
         }
+    }
+
+    pub(super) fn is_06(&self) -> bool {
+        self.line == Line::AxTask06
     }
 
     /// Returns the additional time of a pick with `left` tasks left.

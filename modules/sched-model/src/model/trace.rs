@@ -28,6 +28,8 @@ pub enum What {
     Yielded,
     /// Lost the CPU to a preemption.
     Preempted,
+    /// Lost the CPU in a way that a scheduler cannot tell from a yield (rule 6).
+    Forced,
     /// Gave the CPU up to wait.
     Blocked,
     /// Was put on the queue of this CPU by a waker.
@@ -64,6 +66,7 @@ impl fmt::Display for Event {
             What::Dispatched => ("dispatch", String::new()),
             What::Yielded => ("yield", String::new()),
             What::Preempted => ("preempt", String::new()),
+            What::Forced => ("force", String::new()),
             What::Blocked => ("block", String::new()),
             What::Woken(on) => ("wake", format!(" -> c{on}")),
             What::Migrated(on) => ("migrate", format!(" -> c{on}")),

@@ -1,9 +1,12 @@
 //! Blocking: futures, timers, and the wait of gc.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use super::{Act, BlockOn, Future, Kind, MAIN, Machine, Poll, Record, Step, TimerKey, Waker, Why};
 use crate::model::{ModelScheduler, ModelTask, State, TaskId, Violation, What};
+
+/// The longest wait of gc on the newer line: 100 ms.
+const GC_TICKS: u64 = 10;
 
 impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// Starts a `block_on`. The next step polls it.
@@ -45,6 +48,9 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 }
                 Poll::Pending => {
                     self.spend(c);
+                    if self.config.is_06() {
+                        return self.park(c, id, block);
+                    }
                     self.tasks[id.0].block = Some(block);
                     return Ok(());
                 }
@@ -54,8 +60,14 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 }
             }
         }
+        self.park(c, id, block)
+    }
+
+    /// Parks the task, or yields if it was woken since the poll.
+    fn park(&mut self, c: usize, id: TaskId, mut block: BlockOn<S::Task>) -> Step {
         block.polled = false;
-        let woke = std::mem::take(&mut block.woke);
+        // On the newer line nothing comes between the two.
+        let woke = std::mem::take(&mut block.woke) && !self.config.is_06();
         let task = &mut self.tasks[id.0];
         task.block = Some(block);
         if woke {
@@ -74,13 +86,21 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         let waker = block.waker;
         Ok(match &mut block.future {
             Future::Never => Poll::Pending,
-            Future::Gc => return self.poll_gc(c, waker),
+            Future::Gc { timer } => return self.poll_gc(c, waker, timer),
             Future::Join(child) => {
                 let child = &mut self.tasks[child.0];
                 if child.state == State::Exited {
                     Poll::Ready
                 } else {
                     child.joiner = Some(waker);
+                    Poll::Pending
+                }
+            }
+            Future::Sleep { deadline, .. } if self.config.is_06() => {
+                if *deadline <= self.now {
+                    Poll::Ready
+                } else {
+                    self.arm(c, *deadline, waker);
                     Poll::Pending
                 }
             }
@@ -101,20 +121,25 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 listening,
                 timer,
             } => {
+                let wheels = self.wheels(c);
                 let waiters = self.wait_queues.entry(*queue).or_default();
                 if *listening {
                     let place = waiters.listeners.iter().position(|(w, _)| *w == waker);
                     let place = place.expect("model: a listener stays until polled");
                     let notified = waiters.listeners[place].1;
-                    let timed_out = timer.is_some_and(|key| !self.cpus[c].wheel.contains_key(&key));
+                    let timed_out = timer.is_some_and(|key| {
+                        let mut wheels = self.cpus[wheels.clone()].iter();
+                        !wheels.any(|cpu| cpu.wheel.contains_key(&key))
+                    });
                     if !notified && !timed_out {
                         return Ok(Poll::Pending);
                     }
                     waiters.listeners.remove(place);
                     *listening = false;
-                    // The cancel looks into this CPU's wheel only (rule 13).
                     if let Some(key) = timer.take() {
-                        self.cpus[c].wheel.remove(&key);
+                        for cpu in &mut self.cpus[wheels] {
+                            cpu.wheel.remove(&key);
+                        }
                     }
                 }
                 if waiters.permits > 0 {
@@ -158,8 +183,25 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         key
     }
 
+    /// Returns the wheels that a call on this CPU looks into: its own, or all (rule 13).
+    fn wheels(&self, c: usize) -> Range<usize> {
+        match self.config.is_06() {
+            true => 0..self.cpus.len(),
+            false => c..c + 1,
+        }
+    }
+
     /// Polls gc, as `poll_gc` does (rule 8).
-    pub(super) fn poll_gc(&mut self, c: usize, waker: Waker) -> Step<Poll> {
+    pub(super) fn poll_gc(
+        &mut self,
+        c: usize,
+        waker: Waker,
+        timer: &mut Option<TimerKey>,
+    ) -> Step<Poll> {
+        if let Some(key) = timer.take() {
+            self.cpus[c].wheel.remove(&key);
+            return Ok(Poll::Ready);
+        }
         for _ in 0..self.cpus[c].exited.len() {
             let Some(task) = self.cpus[c].exited.pop_front() else {
                 break;
@@ -178,6 +220,11 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             }
         }
         self.cpus[c].gc_waker = Some(waker);
+        if self.config.is_06() {
+            let deadline = self.now + GC_TICKS * self.config.tick_period;
+            *timer = Some(self.arm(c, deadline, waker));
+            return Ok(Poll::Pending);
+        }
         Ok(if self.cpus[c].exited.is_empty() {
             Poll::Pending
         } else {

@@ -64,8 +64,11 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             self.check_wait(id)?;
             self.cpus[queue].queued.retain(|&queued| queued != id);
         }
+        let again = id == self.current(c);
+        let is_turn = !again || why == Why::Yield || !self.config.is_06();
         self.cpus[queue].ready -= 1;
         self.cpus[queue].dispatches += 1;
+        self.cpus[queue].turns += u64::from(is_turn);
         let task = &mut self.tasks[id.0];
         task.queued_on = None;
         task.preempted_on = None;
@@ -76,8 +79,10 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.check_waits(queue)?;
 
         let ready = self.ready_on(c);
-        let again = why == Why::Yield && id == self.current(c);
-        if again && !ready.is_empty() && !self.config.repick_after_yield {
+        // Before its first pick a scheduler cannot tell that it runs (rule 1).
+        let was_picked = self.tasks[id.0].report.dispatches > 1;
+        let repicked = again && was_picked && why == Why::Yield;
+        if repicked && !ready.is_empty() && !self.config.repick_after_yield {
             return Err(Violation::Repicked { task: label, ready });
         }
         let cpu = &mut self.cpus[c];
@@ -108,7 +113,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     fn note_wait(&mut self, id: TaskId) -> (u64, u64) {
         let task = &mut self.tasks[id.0];
         let queue = task.queued_on.expect("model: only queued tasks wait");
-        let dispatches = self.cpus[queue].dispatches - task.dispatches_before;
+        let dispatches = self.cpus[queue].turns - task.turns_before;
         let time = self.now - task.ready_since;
         task.report.max_wait = task.report.max_wait.max(time);
         task.report.max_wait_dispatches = task.report.max_wait_dispatches.max(dispatches);

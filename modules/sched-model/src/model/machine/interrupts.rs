@@ -3,25 +3,35 @@
 use std::sync::Arc;
 
 use super::{Act, Ahead, Kind, Machine, Step, Waker};
-use crate::model::{Logged, ModelScheduler, ModelTask, State, What};
+use crate::model::{Logged, ModelScheduler, ModelTask, State, TaskId, What};
 
 impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
-    /// Takes a tick (rule 10). Ticks that were missed with interrupts off are one tick.
-    pub(super) fn timer_interrupt(&mut self, c: usize) {
+    /// Takes the timer's interrupt, if it is due (rule 10). Ticks that were missed with interrupts
+    /// off are one tick. Returns true if it was due.
+    pub(super) fn timer_interrupt(&mut self, c: usize) -> bool {
+        let exact = self.config.is_06();
         let cpu = &mut self.cpus[c];
+        let is_tick = cpu.next_tick <= self.now;
+        let is_timer = exact && cpu.wheel.keys().next().is_some_and(|key| key.0 <= self.now);
         while cpu.next_tick <= self.now {
             cpu.next_tick += self.config.tick_period;
         }
-        self.on_timer_tick(c);
+        if is_tick || is_timer {
+            self.on_timer(c, is_tick);
+        }
+        is_tick || is_timer
     }
 
-    /// Does the common part of the handlers of both kinds of interrupts.
-    fn on_timer_tick(&mut self, c: usize) {
+    /// Does the common part of the handlers of all kinds of interrupts.
+    fn on_timer(&mut self, c: usize, is_tick: bool) {
+        let resched = self.config.is_06();
         let cpu = &mut self.cpus[c];
         let later = cpu.wheel.split_off(&(self.now, u64::MAX));
         let expired = std::mem::replace(&mut cpu.wheel, later);
-        cpu.acts.extend(expired.into_values().map(Act::Wake));
-        cpu.acts.extend([Act::TaskTick, Act::Release]);
+        let wakes = expired.into_values().map(|waker| Act::Wake(waker, resched));
+        cpu.acts.extend(wakes);
+        cpu.acts.extend(is_tick.then_some(Act::TaskTick));
+        cpu.acts.push_back(Act::Release);
         cpu.idle_picks = Arc::ptr_eq(&cpu.current, &cpu.idle);
     }
 
@@ -73,7 +83,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         cpu.interrupts.drain(..arrived);
         let id = cpu.current.id();
         self.note(c, What::Interrupted, id);
-        self.on_timer_tick(c);
+        self.on_timer(c, true);
         true
     }
 
@@ -88,24 +98,30 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.check_waits(c)
     }
 
-    /// Does `AxWaker::wake` up to its choice of a queue (rule 6).
-    pub(super) fn wake(&mut self, c: usize, waker: Waker) {
+    /// Does a wake up to its choice of a queue (rule 6).
+    pub(super) fn wake(&mut self, c: usize, waker: Waker, resched: bool) {
         let record = &self.tasks[waker.task.0];
         if record.arc.strong_count() == 0 {
             return;
         }
-        let on = self.select(record.mask);
+        let (mask, last) = (record.mask, record.last_queue);
+        let on = match self.config.is_06() && !mask.has(c) && mask.has(last) {
+            true => last,
+            false => self.select(c, mask),
+        };
         let delay = (self.config.wake_delays)(self.wakes);
         self.wakes += 1;
         if delay == 0 {
-            return self.look(c, waker, on);
+            return self.look(c, waker, on, resched);
         }
         self.cpus[c].clock += delay;
-        self.cpus[c].acts.push_front(Act::Look { waker, on });
+        self.cpus[c]
+            .acts
+            .push_front(Act::Look { waker, on, resched });
     }
 
     /// Does the rest of the wake up to the point where it may have to spin.
-    pub(super) fn look(&mut self, c: usize, waker: Waker, on: usize) {
+    pub(super) fn look(&mut self, c: usize, waker: Waker, on: usize, resched: bool) {
         let Some(task) = self.tasks[waker.task.0].arc.upgrade() else {
             return;
         };
@@ -115,27 +131,51 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
         if record.state == State::Blocked {
             record.state = State::Ready;
-            self.cpus[c].acts.push_front(Act::Put { task, on });
+            self.cpus[c].acts.push_front(Act::Put { task, on, resched });
         }
     }
 
-    /// Does the rest of a wake: spins until the task is off its CPU, then puts it.
-    pub(super) fn unblock(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
+    /// Does the rest of a wake: puts the task, once it is off its CPU. Until then the waker spins,
+    /// or leaves it to that CPU.
+    pub(super) fn unblock(&mut self, c: usize, task: Arc<S::Task>, on: usize, resched: bool) {
         let id = task.id();
         if let Some(busy) = self.tasks[id.0].on_cpu {
+            self.wake_spins += 1;
+            if self.config.is_06() {
+                self.tasks[id.0].stash = Some((task, on));
+                return;
+            }
             // The waker tries one unit later, so that the other CPU surely goes first.
             self.cpus[c].clock = self.cpus[busy].clock + 1;
-            self.cpus[c].acts.push_front(Act::Put { task, on });
-            self.wake_spins += 1;
+            self.cpus[c].acts.push_front(Act::Put { task, on, resched });
             return;
         }
-        let resched = self.config.wake_resched;
-        self.note(c, What::Woken(on), id);
-        self.log(c, Logged::Woken(on as u8), id);
-        self.put(on, task, resched);
-        if resched && on == c {
+        self.put_woken(c, task, on);
+        if (resched || self.config.wake_resched) && on == c {
             let current = self.current(c);
             self.tasks[current.0].need_resched = true;
+        }
+    }
+
+    fn put_woken(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
+        let id = task.id();
+        self.note(c, What::Woken(on), id);
+        self.log(c, Logged::Woken(on as u8), id);
+        self.put(on, task, self.config.wake_resched);
+    }
+
+    /// Ends a switch: the task is off its CPU. A wake that came before puts it now (rule 6).
+    pub(super) fn left(&mut self, c: usize, left: TaskId) {
+        let record = &mut self.tasks[left.0];
+        record.on_cpu = None;
+        let Some((task, on)) = record.stash.take() else {
+            return;
+        };
+        self.put_woken(c, task, on);
+        if on == c {
+            let current = self.current(c);
+            self.tasks[current.0].force_resched = true;
+            self.cpus[c].acts.push_back(Act::Release);
         }
     }
 }

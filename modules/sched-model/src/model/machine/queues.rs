@@ -36,8 +36,11 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             queued_on: None,
             preempted_on: None,
             ready_since: self.now,
-            dispatches_before: 0,
+            turns_before: 0,
+            last_queue: 0,
+            stash: None,
             need_resched: false,
+            force_resched: false,
             preempt_off: 0,
             pc: 0,
             done: 0,
@@ -102,9 +105,12 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     }
 
     /// Chooses a queue, as `select_run_queue` does (rule 12).
-    pub(super) fn select(&mut self, mask: CpuMask) -> usize {
+    pub(super) fn select(&mut self, c: usize, mask: CpuMask) -> usize {
         if self.config.cpus == 1 {
             return 0;
+        }
+        if self.config.is_06() && mask.has(c) {
+            return c;
         }
         loop {
             let index = self.choices % self.config.cpus;
@@ -121,8 +127,9 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         assert_eq!(task.state, State::Ready, "model: put {}", task.report.label);
         assert_eq!(task.queued_on, None, "model: put {}", task.report.label);
         task.queued_on = Some(on);
+        task.last_queue = on;
         task.ready_since = self.now;
-        task.dispatches_before = self.cpus[on].dispatches;
+        task.turns_before = self.cpus[on].turns;
         self.cpus[on].ready += 1;
         if self.config.is_checked {
             self.cpus[on].queued.push(id);
@@ -145,20 +152,36 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// Yields, as `yield_current` does (rule 3). Idle is made ready but not put (rule 11).
     pub(super) fn yield_current(&mut self, c: usize) -> Step {
         let id = self.current(c);
-        self.give_up(c, What::Yielded);
         self.tasks[id.0].report.yields += 1;
+        if self.must_leave(c, id) {
+            return self.migrate_current(c, id);
+        }
+        self.give_up(c, What::Yielded);
         self.resched(c, Why::Yield)
+    }
+
+    /// Returns true if the current task migrates instead of going into this queue (rule 9).
+    fn must_leave(&self, c: usize, id: TaskId) -> bool {
+        self.config.is_06() && !self.tasks[id.0].mask.has(c)
     }
 
     /// Releases a guard, as `current_check_preempt_pending` does (rule 4).
     pub(super) fn release(&mut self, c: usize) -> Step {
         let id = self.current(c);
         let task = &mut self.tasks[id.0];
-        if !self.config.preempt || !task.need_resched || task.preempt_off > 0 {
+        let is_wanted = task.need_resched || task.force_resched;
+        if !self.config.preempt || !is_wanted || task.preempt_off > 0 {
             return Ok(());
         }
+        let what = match std::mem::take(&mut task.force_resched) {
+            true => What::Forced,
+            false => What::Preempted,
+        };
         task.report.preemptions += 1;
-        self.give_up(c, What::Preempted);
+        if self.must_leave(c, id) {
+            return self.migrate_current(c, id);
+        }
+        self.give_up(c, what);
         self.resched(c, Why::Other)
     }
 

@@ -17,7 +17,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             self.yield_current(c)
         } else {
             cpu.ahead = Ahead::Idles;
-            cpu.clock = cpu.next_interrupt();
+            cpu.clock = cpu.next_interrupt(self.config.is_06());
             Ok(())
         }
     }
@@ -29,7 +29,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             return;
         };
         let id = task.id();
-        let on = self.select(self.tasks[id.0].mask);
+        let on = self.select(c, self.tasks[id.0].mask);
         self.note(c, What::Migrated(on), id);
         self.put(on, task, false);
         self.spend(c);
@@ -43,7 +43,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
             Op::Run(units) => {
                 // It runs up to the next interrupt. An earlier one cuts it short.
                 let cpu = &mut self.cpus[c];
-                let part = (units - task.done).min(cpu.next_interrupt() - now);
+                let next = cpu.next_interrupt(self.config.is_06());
+                let part = (units - task.done).min(next - now);
                 cpu.ahead = Ahead::Computes(units);
                 cpu.clock += part;
                 task.done += part;
@@ -99,12 +100,13 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                     task.pc += 1;
                     return self.yield_current(c);
                 }
-                if resched {
+                let yields = resched && !self.config.is_06();
+                if yields {
                     task.done = 1;
                 } else {
                     task.pc += 1;
                 }
-                self.notify(c, queue);
+                self.notify(c, queue, resched && !yields);
             }
             Op::Open { queue } => {
                 task.pc += 1;
@@ -125,7 +127,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 let latch = self.wait_queues.entry(queue).or_default();
                 latch.counts += 1;
                 if latch.counts == of {
-                    self.notify(c, queue);
+                    self.notify(c, queue, false);
                 }
             }
             Op::Again { steps, times } => {
@@ -146,7 +148,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 self.alive += 1;
                 self.tasks[child.id().0].held = 1;
                 self.tasks[id.0].handles.push(Some(child.clone()));
-                let on = self.select(all);
+                let on = self.select(c, all);
                 self.add(c, child, on);
             }
             Op::DropHandle(n) => {
@@ -199,12 +201,12 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     }
 
     /// Adds a permit, and wakes one waiter that is not woken yet.
-    fn notify(&mut self, c: usize, queue: u32) {
+    fn notify(&mut self, c: usize, queue: u32, resched: bool) {
         let waiters = self.wait_queues.entry(queue).or_default();
         waiters.permits += 1;
         if let Some((waker, notified)) = waiters.listeners.iter_mut().find(|l| !l.1) {
             *notified = true;
-            self.cpus[c].acts.push_back(Act::Wake(*waker));
+            self.cpus[c].acts.push_back(Act::Wake(*waker, resched));
         }
     }
 
@@ -214,7 +216,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         waiters.permits = FOR_ALL;
         for (waker, notified) in &mut waiters.listeners {
             if !std::mem::replace(notified, true) {
-                self.cpus[c].acts.push_back(Act::Wake(*waker));
+                self.cpus[c].acts.push_back(Act::Wake(*waker, false));
             }
         }
     }
@@ -254,7 +256,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         task.state = State::Exited;
         let joiner = task.joiner.take();
         let acts = &mut self.cpus[c].acts;
-        acts.extend(joiner.map(Act::Wake));
+        acts.extend(joiner.map(|waker| Act::Wake(waker, false)));
         acts.extend([Act::ExitList, Act::ExitResched]);
     }
 }
