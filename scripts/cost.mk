@@ -2,6 +2,7 @@
 # connections served by both, and each call of a scheduler on the host. docs/experiments.md shows
 # the output, docs/cost-gate.md the gate.
 # In:  A      one of cost, coop-cost, connections or host [default: cost]
+#      ARCEOS cost: the line of ArceOS
 #      LAB    options of schedlab's cost, coop-cost or connections
 #      ARCH FEATURES, if given, as lists with commas; SMP SCALE TIMING TIMEOUT
 #      MEM    connections: the memory that threads run out of [default: 48M]
@@ -23,7 +24,7 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
   endif
   # The gate has a scale and a clock of its own.
   COST_GATED := $(filter --gate --gate=%,$(LAB))
-  COST_MAY_cost        := ARCH FEATURES $(if $(COST_GATED),TIMEOUT,SMP SCALE TIMING TIMEOUT) LAB
+  COST_MAY_cost        := ARCH ARCEOS FEATURES $(if $(COST_GATED),TIMEOUT,SMP SCALE TIMING TIMEOUT) LAB
   COST_MAY_coop-cost   := ARCH FEATURES SMP SCALE TIMING TIMEOUT LAB
   COST_MAY_connections := ARCH FEATURES SMP SCALE TIMING MEM TIMEOUT LAB
   COST_MAY_host        := FEATURES
@@ -34,7 +35,7 @@ ifneq ($(filter cost,$(MAKECMDGOALS)),)
 endif
 
 COST_CELLS = $(call given,ARCH,--arch) $(call given,FEATURES,--policy) $(call given,TIMEOUT,--timeout) \
-    $(call given,SCALE,--scale) $(call given,SMP,--smp) $(call given,TIMING,--timing)
+    $(call given,SCALE,--scale) $(call given,SMP,--smp) $(call given,TIMING,--timing) $(LAB_LINE)
 
 # Schedulers are called as in result lines: rr, stock-rr.
 BENCH_NAMES = $(patsubst stock_%,stock-%,$(patsubst sched_%,%,$(subst $(comma), ,$(FEATURES))))

@@ -1,12 +1,12 @@
 # Long runs of random programs: in the host's model, or booted.
 # In:  model: T, a part of a test's name
 #      booted: LAB, options of schedlab soak, such as --boots 10 and --minutes 5;
-#              ARCH FEATURES SMP TIMING TIMEOUT, ARCH and FEATURES as lists with commas
+#              ARCH ARCEOS FEATURES SMP TIMING TIMEOUT, ARCH and FEATURES as lists with commas
 #      SCHEDLAB given refuse cells NO_CELL (lab.mk); POLICIES (features.mk)
 # Out: soak    a table; for a failed boot the guest's report, and its console in target/soak/
 
 SOAK_POLICIES = $(filter sched_%,$(POLICIES))
-SOAK_CELL := ARCH FEATURES SMP TIMING TIMEOUT
+SOAK_CELL := ARCH ARCEOS FEATURES SMP TIMING TIMEOUT
 ifneq ($(filter soak,$(MAKECMDGOALS)),)
   ifeq ($(LAB),)
     SOAK_NOT := $(call set-of,A SCALE $(SOAK_CELL) $(NO_CELL),command)
@@ -29,5 +29,5 @@ soak:
 else
 soak:
 	$(Q)$(SCHEDLAB) soak --arch '$(ARCH)' $(call given,FEATURES,--policy) --smp '$(SMP)' --timing '$(TIMING)' \
-	    $(call given,TIMEOUT,--timeout) $(LAB)
+	    $(call given,TIMEOUT,--timeout) $(LAB_LINE) $(LAB)
 endif

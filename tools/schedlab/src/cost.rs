@@ -44,7 +44,7 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
     // The app is not in the lists of the matrix, as it prints no turnaround.
     lists.apps = vec![App::in_folder(&args.app)?];
     let mut wanted = lists.select(&args.boot.select, &[])?;
-    let Some(path) = &args.gate else {
+    let Some(gate) = &args.gate else {
         let (figures, made) = match measure(&project, &setting, args, &wanted, &tick_phases)? {
             Ok(measured) => measured,
             Err(verdict) => return Ok(verdict),
@@ -52,6 +52,9 @@ pub fn cost(tree: &TreeArgs, args: &CostArgs) -> Result<Verdict> {
         show(args, &figures, made, &project.root.join("target/cost"))?;
         return Ok(Verdict::Good);
     };
+    let path = gate
+        .as_deref()
+        .unwrap_or(gate::file(args.boot.setting.arceos));
     let mut committed = Committed::read(path, args.update)?;
     let compiler = project.compiler()?;
     wanted.policies = gate::with_stock(&wanted.policies, &lists.policies);

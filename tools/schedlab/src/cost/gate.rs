@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::figures::{Figure, Figures};
-use crate::{distinct::distinct, grid, output::count, project::Lists};
+use crate::{cli::Arceos, distinct::distinct, grid, output::count, project::Lists};
 
 /// Half of the least that a change can add.
 const ALLOWED_INSTRUCTIONS: f64 = 0.5;
@@ -44,6 +44,14 @@ impl Line {
     fn key(&self) -> (&str, &str, usize) {
         (&self.policy, &self.architecture, self.tasks)
     }
+}
+
+/// Returns the file of the figures of a line of ArceOS.
+pub fn file(arceos: Arceos) -> &'static Path {
+    Path::new(match arceos {
+        Arceos::Old => "docs/results/cost-gate.csv",
+        Arceos::Of2026 => "docs/results/cost-gate-0.6.csv",
+    })
 }
 
 /// Returns the stock policy that a policy is compared with: the one that preempts like it. The
