@@ -15,7 +15,8 @@
 
 CPUS    ?= 1
 
-# --check alone makes make run the cells first; --check=DIR uses existing results.
+# --check alone makes make run the cells first; --check=DIR uses existing results,
+# and --check=FILE.csv a published table.
 SIM_CHECK := $(if $(filter simulate,$(MAKECMDGOALS)),$(filter --check,$(LAB)))
 # Guests have SMP CPUs.
 SIM_OTHERS := $(filter-out simulate advise $(MODELLED) help target/%,$(MAKECMDGOALS))

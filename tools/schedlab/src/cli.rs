@@ -313,8 +313,8 @@ pub struct SimulateArgs {
     /// The most by which a task's time may differ then: 50%, at most 1000%
     #[arg(long, value_name = "P%", requires = "seeds", value_parser = spread)]
     pub spread: Option<u32>,
-    /// Also print what QEMU measured, of this folder of results of one CPU
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["task", "run", "add", "arrivals", "seeds"])]
+    /// Also print what QEMU measured on one CPU, of this folder of results or this published table
+    #[arg(long, value_name = "DIR|CSV", conflicts_with_all = ["task", "run", "add", "arrivals", "seeds"])]
     pub check: Option<PathBuf>,
     /// Also write how far both are from each other into this CSV file, in place of what it has of
     /// this program and architecture

@@ -242,6 +242,26 @@ fn check_prints_the_difference_from_qemu() {
     }
 }
 
+/// A boot at one phase of the tick is compared with the run at that phase, several with all runs.
+#[test]
+fn check_takes_a_published_table() {
+    let lab = lab();
+    let play = |phases| format!("@three.pbg --policy cfs --phases {phases}");
+    let [first, mean] = [1, 8].map(|phases| average(&simulate(&lab, &play(phases)), "cfs"));
+    assert!(first.round() != mean.round(), "{first}, {mean}");
+    for (phases, model) in [(1, first), (8, mean)] {
+        let table = format!(
+            "arch,app,smp,timing,scale,scheduler,kind,figure,unit,value,min,mean,max,phases\n\
+             x86_64,three,1,icount,1,cfs,total,average,ms,{model},90,{model},120,{phases}\n"
+        );
+        lab.write("table.csv", &table);
+        let ended = simulate(&lab, "@three.pbg --policy rr,cfs --check @table.csv");
+        let words = row(&ended, "Average turnaround, ms", "cfs");
+        let difference: f64 = words[words.len() - 2].parse().unwrap_or(f64::NAN);
+        assert!(difference.abs() < 0.1, "{words:?}");
+    }
+}
+
 #[test]
 fn tasks_that_others_spawn_have_no_bound_but_their_length() {
     let lab = Lab::new();

@@ -85,6 +85,11 @@ impl Data {
         Ok(words)
     }
 
+    /// Returns true if a line is selected.
+    pub fn has(&self, filter: &Filter) -> Result<bool> {
+        Ok(!self.lines(filter)?.is_empty())
+    }
+
     /// Returns the figure of the one selected line; `None` if its value is empty. A file without
     /// ranges has figures of one tick phase, and a file of boots in real time has medians.
     pub fn figure(&self, filter: &Filter) -> Result<Option<Figure>> {

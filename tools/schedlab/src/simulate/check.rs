@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::render::{average, percent};
 use crate::{
     compare::Results,
+    docs::{Data, Filter},
     grid,
     project::{Cell, short},
     sources::{Made, RowKey, write_whole},
@@ -36,30 +37,70 @@ pub struct Checked<'a> {
     qemu: Spread,
 }
 
-/// Returns the cells of one CPU beside those of a folder of results.
-pub fn checked<'a>(all: &'a [Results], folder: &Path) -> Result<Vec<Checked<'a>>> {
-    let store = Store::new(folder.to_owned());
+/// Returns the cells of one CPU beside those of a folder of results, or of a published table.
+pub fn checked<'a>(all: &'a [Results], place: &Path) -> Result<Vec<Checked<'a>>> {
+    let measured: Box<dyn Fn(&Results) -> Result<Option<Spread>>> =
+        if place.extension().is_some_and(|kind| kind == "csv") {
+            let table = Data::read(place).with_context(|| place.display().to_string())?;
+            Box::new(move |results| {
+                published(&table, results).with_context(|| place.display().to_string())
+            })
+        } else {
+            let store = Store::new(place.to_owned());
+            Box::new(move |results| {
+                let boots = store.read(&results.cell)?;
+                Ok(boots.as_deref().map(average))
+            })
+        };
     let mut checked = Vec::new();
     for results in all
         .iter()
         .filter(|results| results.outcomes[0].last().context.smp == 1)
     {
-        if let Some(measured) = store.read(&results.cell)? {
-            checked.push(Checked {
-                results,
-                model: average(&results.outcomes),
-                qemu: average(&measured),
-            });
-        }
+        let Some(qemu) = measured(results)? else {
+            continue;
+        };
+        // One boot is compared with the run at its phase, the first.
+        let runs = match qemu.count {
+            1 => &results.outcomes[..1],
+            _ => &results.outcomes[..],
+        };
+        checked.push(Checked {
+            results,
+            model: average(runs),
+            qemu,
+        });
     }
     if checked.is_empty() {
         bail!(
             "{}: expected results of {} on one CPU, for what was played on one CPU; found none",
-            folder.display(),
+            place.display(),
             all[0].cell.app.name
         );
     }
     Ok(checked)
+}
+
+/// Returns the average turnaround of a cell in a published table; `None` if it has no such row.
+fn published(table: &Data, results: &Results) -> Result<Option<Spread>> {
+    let Cell { arch, app, policy } = &results.cell;
+    let scale = results.outcomes[0].last().scale.to_string();
+    let of = [
+        ("arch", &**arch),
+        ("app", &*app.name),
+        ("smp", "1"),
+        ("timing", "icount"),
+        ("scale", &*scale),
+        ("scheduler", &*short(policy)),
+        ("kind", "total"),
+        ("figure", "average"),
+    ];
+    let of = of.map(|(column, word)| (column.to_owned(), word.to_owned()));
+    let of = Filter::from(of);
+    if !table.has(&of)? {
+        return Ok(None);
+    }
+    Ok(table.figure(&of)?.map(|figure| figure.spread))
 }
 
 /// Returns the checked cells as a table.

@@ -227,7 +227,9 @@ impl Published {
                 )
             }
             Self::Simulate => {
-                format!("make simulate A={app} ARCH={arch} LAB='--check --errors {csv}'")
+                format!(
+                    "make simulate A={app} ARCH={arch} LAB='--check={folder}/tables.csv --errors {csv}'"
+                )
             }
         }
     }
