@@ -31,6 +31,8 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         keep,
     );
     here("an interrupt between CPUs is no yield", count_yields);
+    here("the cost gate passes", run_gate);
+    here("random tasks pass, on 4 CPUs", soak);
     cases
 }
 
@@ -93,6 +95,22 @@ fn share(context: &Context) -> Result<()> {
         let call = make(context, &format!("run A=hog SMP=4 ARCH={ANY_ARCH}"));
         results(call.args(format!("FEATURES={policy}")))?.passed(phases(policy))?;
     }
+    Ok(())
+}
+
+/// A yield costs no more than the committed figures say, of the policies that differ most.
+fn run_gate(context: &Context) -> Result<()> {
+    let policies = "sched_fifo,sched_rr,sched_cfs,sched_pbg";
+    let call = make(context, &format!("cost LAB=--gate ARCH={ANY_ARCH}"));
+    let said = call.args(format!("FEATURES={policies}")).text()?;
+    ensure!(said.contains(" 0 more, "), "no verdict");
+    Ok(())
+}
+
+fn soak(context: &Context) -> Result<()> {
+    let call = make(context, &format!("soak SMP=4 ARCH={ANY_ARCH}"));
+    let call = call.args("FEATURES=sched_cfs LAB='--boots 1 --seed 7'");
+    ensure!(call.text()?.contains("1 passed"), "it has not passed");
     Ok(())
 }
 
