@@ -39,25 +39,21 @@ pub struct Checked<'a> {
 
 /// Returns the cells of one CPU beside those of a folder of results, or of a published table.
 pub fn checked<'a>(all: &'a [Results], place: &Path) -> Result<Vec<Checked<'a>>> {
-    let measured: Box<dyn Fn(&Results) -> Result<Option<Spread>>> =
-        if place.extension().is_some_and(|kind| kind == "csv") {
-            let table = Data::read(place).with_context(|| place.display().to_string())?;
-            Box::new(move |results| {
-                published(&table, results).with_context(|| place.display().to_string())
-            })
-        } else {
-            let store = Store::new(place.to_owned());
-            Box::new(move |results| {
-                let boots = store.read(&results.cell)?;
-                Ok(boots.as_deref().map(average))
-            })
-        };
+    let shown = || place.display().to_string();
+    let is_table = place.extension().is_some_and(|kind| kind == "csv");
+    let table = is_table.then(|| Data::read(place).with_context(shown));
+    let table = table.transpose()?;
+    let store = Store::new(place.to_owned());
     let mut checked = Vec::new();
     for results in all
         .iter()
         .filter(|results| results.outcomes[0].last().context.smp == 1)
     {
-        let Some(qemu) = measured(results)? else {
+        let qemu = match &table {
+            Some(table) => published(table, results).with_context(shown)?,
+            None => store.read(&results.cell)?.as_deref().map(average),
+        };
+        let Some(qemu) = qemu else {
             continue;
         };
         // One boot is compared with the run at its phase, the first.
