@@ -4,10 +4,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::render::{average, percent};
+use super::{
+    costs::filter,
+    render::{average, percent},
+};
 use crate::{
     compare::Results,
-    docs::{Data, Filter},
+    docs::Data,
     grid,
     project::{Cell, short},
     sources::{Made, RowKey, write_whole},
@@ -81,7 +84,7 @@ pub fn checked<'a>(all: &'a [Results], place: &Path) -> Result<Vec<Checked<'a>>>
 fn published(table: &Data, results: &Results) -> Result<Option<Spread>> {
     let Cell { arch, app, policy } = &results.cell;
     let scale = results.outcomes[0].last().scale.to_string();
-    let of = [
+    let of = filter([
         ("arch", &**arch),
         ("app", &*app.name),
         ("smp", "1"),
@@ -90,9 +93,7 @@ fn published(table: &Data, results: &Results) -> Result<Option<Spread>> {
         ("scheduler", &*short(policy)),
         ("kind", "total"),
         ("figure", "average"),
-    ];
-    let of = of.map(|(column, word)| (column.to_owned(), word.to_owned()));
-    let of = Filter::from(of);
+    ]);
     if !table.has(&of)? {
         return Ok(None);
     }

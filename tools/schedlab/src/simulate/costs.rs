@@ -89,7 +89,8 @@ impl Costs {
     }
 }
 
-fn filter<const N: usize>(words: [(&str, &str); N]) -> Filter {
+/// Returns the filter that selects the lines with these words.
+pub fn filter<const N: usize>(words: [(&str, &str); N]) -> Filter {
     let owned = words.map(|(column, word)| (column.to_owned(), word.to_owned()));
     owned.into_iter().collect()
 }
