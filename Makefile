@@ -127,6 +127,7 @@ build:
 # The image's sources: schedlab asks for them, for the rows of tables that come from it.
 lab-sources: build
 	@sed 's/^/source: /' '$(IMAGE).sources'
+	@echo 'program: $(KERNEL_DIR)/$(TRIPLE_$(ARCH))/$(MODE)/$(APP)'
 
 # The image last built with these variables: schedlab builds once, and boots often.
 lab-boot:

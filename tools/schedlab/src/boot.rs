@@ -7,6 +7,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fs,
     sync::{
         Mutex,
         mpsc::{self, Receiver, Sender},
@@ -15,11 +16,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use sched_tests_results::TickPhase;
 
 use crate::{
-    project::{Cell, Project},
+    project::{Cell, Project, short},
     record::{Outcome, parse, result_and_profile_lines, result_lines},
     setting::Setting,
     sources::{self, Made, SourceList, Tree},
@@ -114,10 +115,34 @@ impl<'a> Booter<'a> {
         // The files are read again for each image, as one may be edited between two builds.
         let tree = Tree::of(self.project.root.clone(), tools.clone());
         drop(tools);
-        let stamp = tree.made_since(list, begin).map_err(bad)?;
+        let scheduler = short(&cell.policy);
+        tree.check_unchanged(&list, begin).map_err(bad)?;
+        self.check_left_out(&tree, &list, &scheduler, &console)
+            .map_err(bad)?;
+        let stamp = tree.made(list, &[&scheduler]);
         let mut made = self.made.lock().expect("no thread panics with it");
         made.insert(cell.to_string(), stamp);
         Ok(())
+    }
+
+    /// Checks the program that make names, before another build replaces it.
+    fn check_left_out(
+        &self,
+        tree: &Tree,
+        list: &SourceList,
+        scheduler: &str,
+        console: &[String],
+    ) -> Result<()> {
+        // Older commits do not name it.
+        let Some(program) = console
+            .iter()
+            .find_map(|line| line.strip_prefix("program: "))
+        else {
+            return Ok(());
+        };
+        let place = self.project.root.join(program);
+        let program = fs::read(&place).with_context(|| place.display().to_string())?;
+        tree.check_left_out(list, scheduler, &program)
     }
 
     /// Returns what the image of a built cell was made from; `None` if the project does not tell.

@@ -383,8 +383,8 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub setting: SettingArgs,
     /// Also write tables.md, tables.csv and the figures there. Beside a sources.csv the tables.csv
-    /// keeps what it has of other apps and architectures, the figures there are renewed, and no
-    /// tables.md is written
+    /// keeps what it has of other apps, architectures and policies, the figures there are renewed,
+    /// and no tables.md is written
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
     /// Also write the figures of whole runs into this CSV file; beside a sources.csv it keeps what

@@ -5,6 +5,7 @@
 mod chart;
 mod difference;
 mod folders;
+mod kept;
 mod pool;
 mod render;
 pub mod table;
@@ -29,6 +30,9 @@ use pool::Pool;
 pub use table::Results;
 use table::Table;
 
+/// The file with all figures of tables, in the folder of a report.
+const TABLES: &str = "tables.csv";
+
 pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
     if let (Some(first), Some(second)) = (&args.first, &args.second) {
         return folders::compare(
@@ -38,7 +42,8 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         );
     }
     let project = Project::find(tree)?;
-    let lists = project.lists()?.select(&args.select, &args.app)?;
+    let all = project.lists()?;
+    let lists = all.select(&args.select, &args.app)?;
     let folder = || {
         project
             .root
@@ -70,7 +75,13 @@ pub fn compare(tree: &TreeArgs, args: &CompareArgs) -> Result<Verdict> {
         );
     }
     let mixed = pool.differences(&found, args.mixed)?;
-    let tables = table::tables(&found.all, &lists.policies, args.long);
+    let mut tables = table::tables(&found.all, &lists.policies, args.long);
+    let report = args.out.as_ref().map(|folder| folder.join(TABLES));
+    for csv in [&report, &args.totals].into_iter().flatten() {
+        if is_published(csv) && csv.exists() {
+            kept::keep(&mut tables, csv, &all.policies, &project)?;
+        }
+    }
 
     print(render::text(&tables))?;
     if let Some(folder) = &args.out {
@@ -108,15 +119,15 @@ fn matrix_command(args: &CompareArgs) -> String {
 
 /// Writes `tables.md`, `tables.csv` and each chart as SVG.
 ///
-/// In a folder of published figures `tables.csv` keeps the rows of other apps and architectures, no
-/// chart is added, and no `tables.md` is written, as it would show a part.
+/// In a folder of published figures `tables.csv` keeps the rows of other tables, no chart is
+/// added, and no `tables.md` is written, as it would show a part.
 pub fn write_report(
     folder: &Path,
     tables: &[Table],
     mixed: &[String],
     made: Vec<(RowKey, Option<Made>)>,
 ) -> Result<()> {
-    let csv = folder.join("tables.csv");
+    let csv = folder.join(TABLES);
     let keep = is_published(&csv);
     // This comes first, as it may be refused.
     write_rows(&csv, &render::csv(tables)?, made)?;

@@ -34,13 +34,16 @@ pub fn connections(tree: &TreeArgs, args: &ConnectionsArgs) -> Result<Verdict> {
 fn made(tree: &TreeArgs, consoles: &[PathBuf]) -> Result<Vec<(RowKey, Option<Made>)>> {
     let mut all = Vec::new();
     for console in consoles {
-        let made = made_beside(tree, &console.with_extension("sources"))?;
+        let list = console.with_extension("sources");
         let lines = read::consoles(std::slice::from_ref(console))?;
         let keys = lines.iter().map(|line| {
             let context = &line.context;
             RowKey::new(&context.arch, &context.app, &context.sched)
         });
-        all.extend(distinct(keys).into_iter().map(|key| (key, made.clone())));
+        for key in distinct(keys) {
+            let made = made_beside(tree, &list, &key.scheduler)?;
+            all.push((key, made));
+        }
     }
     Ok(all)
 }

@@ -109,7 +109,7 @@ impl Played<'_> {
             let checked = check::checked(&results, folder)?;
             print(check::text(&checked))?;
             if let Some(file) = &args.errors {
-                let made = |app: &str, arch: &str| made_by_model(tree, app, arch);
+                let made = made_by_model(tree, check::keys(&checked))?;
                 check::write_errors(&checked, file, made)?;
                 note(format_args!("written: {}", file.display()));
             }

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`list`] | the files that an image or a program was built from |
 //! | [`code`] | the part of a Rust file that counts |
+//! | [`policies`] | the files that have the code of one policy only |
 //! | [`tree`] | the hash of a list now |
 //! | [`made`] | the list and the hash of a measurement that this program did not boot |
 //! | [`rows`] | the published files: the cells of their rows, and the commands that make them |
@@ -23,6 +24,7 @@ mod code;
 mod ledger;
 mod list;
 mod made;
+mod policies;
 mod publish;
 mod rows;
 mod stale;
@@ -32,5 +34,5 @@ pub use list::{Made, SourceList};
 pub use made::{made_beside, made_by_model};
 pub use publish::{is_published, write_rows, write_whole};
 pub use rows::RowKey;
-pub use stale::stale;
+pub use stale::{stale, up_to_date};
 pub use tree::{Tree, tools};

@@ -90,16 +90,94 @@ fn image_whose_source_changed_while_it_was_built_is_refused() {
     assert_has(&end.out, why);
 }
 
-/// No row of a table may stay behind as if it were measured again.
+/// A lab in which each image has a file of RR and one of PBG.
+fn with_policies() -> Lab {
+    let lab = lab();
+    let manifest = "[features]\nsched_rr = []\nsched_pbg = []\n";
+    lab.write("apps/sched-tests/common/Cargo.toml", manifest);
+    lab.write("modules/sched-policies/src/rr.rs", "1");
+    lab.write("modules/pbg/src/plan.rs", "1");
+    lab
+}
+
+/// Measures a part of a table and publishes its rows.
+fn publish_again(lab: &Lab, policies: &str) {
+    let cells = format!("--app realtime --arch x86_64 --policy {policies}");
+    lab.good(&format!("matrix {cells}"));
+    lab.good(&format!("compare {cells} --out results"));
+}
+
+/// PBG measures under RR.
 #[test]
-fn part_of_a_table_is_not_published() {
+fn source_of_one_policy_makes_the_rows_that_use_it_out_of_date() {
+    let lab = with_policies();
+    publish(&lab, "realtime");
+    lab.shows("stale results");
+    lab.write("modules/pbg/src/plan.rs", "2");
+    lab.shows("stale results");
+    publish_again(&lab, "pbg");
+    lab.shows("stale results");
+    lab.write("modules/sched-policies/src/rr.rs", "2");
+    lab.shows("stale results");
+    publish_again(&lab, "rr,pbg");
+    lab.shows("stale results");
+    lab.matches("stale/policies");
+}
+
+#[test]
+fn new_rows_of_a_table_stand_beside_those_that_are_up_to_date() {
+    let lab = with_policies();
+    let tables = format!("{RESULTS}/tables.csv");
+    let chart = format!("{RESULTS}/average-turnaround-x86_64.svg");
+    lab.write(&chart, "an old one");
+    publish(&lab, "realtime");
+    let (before, drawn) = (lab.read(&tables), lab.read(&chart));
+    // Results of the others are gone, as in another clone.
+    for policy in ["sched_rr", "stock_rr"] {
+        lab.remove(&format!("target/lab/x86_64/realtime/{policy}.jsonl"));
+    }
+    lab.good("compare --app realtime --arch x86_64 --out results");
+    assert_eq!(lab.read(&tables), before);
+    assert_eq!(lab.read(&chart), drawn);
+    lab.write("modules/pbg/src/plan.rs", "2");
+    lab.behave("x86_64-realtime-sched_pbg", "measured-later");
+    publish_again(&lab, "pbg");
+    let after = lab.read(&tables);
+    let [old, new] = [&before, &after].map(|text| text.lines().collect::<Vec<_>>());
+    assert_eq!(old.len(), new.len());
+    for (old, new) in old.iter().zip(&new).filter(|(old, new)| old != new) {
+        assert!(old.contains(",pbg,") && new.contains(",pbg,"), "{new}");
+    }
+    assert_has(&after, ",pbg,total,average,ms,1.500,");
+    assert_has(lab.read(&chart), "stock-rr");
+}
+
+/// No row of a table may stay behind as if it were up to date.
+#[test]
+fn row_that_is_out_of_date_does_not_stay_in_a_table() {
     let lab = lab();
     publish(&lab, "realtime");
+    lab.write("shared.rs", "2");
     let before = lab.read(&format!("{RESULTS}/tables.csv"));
+    lab.good("matrix --app realtime --arch x86_64 --policy rr");
     let end = lab.call("compare --app realtime --arch x86_64 --policy rr --out results");
     assert_eq!(end.code, Some(2), "{end:?}");
     assert_has(&end.err, "has rows of pbg for realtime on x86_64");
     assert_eq!(lab.read(&format!("{RESULTS}/tables.csv")), before);
+}
+
+/// Its row would not be out of date after a change of that file.
+#[test]
+fn image_with_code_that_its_row_leaves_out_is_refused() {
+    let lab = with_policies();
+    lab.write("program", "..._RNvMNtCs1_3pbg4planNtB2_4Plan3new...");
+    lab.good("matrix --app realtime --arch x86_64 --policy pbg");
+    let end = lab.call("matrix --app realtime --arch x86_64 --policy rr");
+    assert_eq!(end.code, Some(1), "{end:?}");
+    assert_has(
+        &end.out,
+        "the image of rr has code of modules/pbg/src/plan.rs",
+    );
 }
 
 /// A file that no page shows is not added to the published ones.

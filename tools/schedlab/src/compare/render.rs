@@ -240,8 +240,9 @@ pub fn markdown(tables: &[Table]) -> Result<String> {
     Ok(out)
 }
 
-/// The kind of a line of a whole run.
-const TOTAL: &str = "total";
+/// The kinds of a line: of a task, or of a whole run.
+pub const TASK: &str = "task";
+pub const TOTAL: &str = "total";
 
 /// Digits behind the point, at least, of what is no whole number.
 const CSV_DECIMALS: usize = 3;
@@ -279,7 +280,7 @@ fn lines(tables: &[Table], is_wanted: impl Fn(&str) -> bool) -> Result<String> {
     for table in tables {
         for row in &table.rows {
             for (i, column) in table.columns.iter().enumerate() {
-                let kind = if i < table.tasks { "task" } else { TOTAL };
+                let kind = if i < table.tasks { TASK } else { TOTAL };
                 if !is_wanted(kind) {
                     continue;
                 }

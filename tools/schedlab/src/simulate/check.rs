@@ -119,29 +119,21 @@ pub fn text(all: &[Checked]) -> String {
     format!("\nAverage turnaround, ms\n\n{table}")
 }
 
-/// Writes the differences into a CSV file, in place of those of this program and architecture.
-pub fn write_errors(
-    all: &[Checked],
-    file: &Path,
-    made: impl Fn(&str, &str) -> Result<Option<Made>>,
-) -> Result<()> {
+/// Writes the differences into a CSV file, in place of those of the same cells.
+pub fn write_errors(all: &[Checked], file: &Path, made: Vec<(RowKey, Option<Made>)>) -> Result<()> {
     let found = match std::fs::read_to_string(file) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| file.display().to_string()),
     };
     let text = with_errors(&found, all).with_context(|| file.display().to_string())?;
-    let mut cells = Vec::new();
-    for cell in all {
-        let Cell { arch, app, policy } = &cell.results.cell;
-        // All cells belong to one program on one architecture, so its sources are found once.
-        let made = match cells.first() {
-            Some((_, made)) => Option::clone(made),
-            None => made(&app.name, arch)?,
-        };
-        cells.push((RowKey::new(arch, &app.name, &short(policy)), made));
-    }
-    write_whole(file, &text, cells)
+    write_whole(file, &text, made)
+}
+
+/// Returns the keys of the cells' rows.
+pub fn keys(all: &[Checked]) -> Vec<RowKey> {
+    let key = |cell: &Checked| RowKey::of(&cell.results.cell);
+    all.iter().map(key).collect()
 }
 
 fn with_errors(found: &str, all: &[Checked]) -> Result<String> {
@@ -166,11 +158,12 @@ fn with_errors(found: &str, all: &[Checked]) -> Result<String> {
         ]
         .map(str::to_owned)
     });
-    let ours: Vec<[String; 6]> = ours.collect();
-    let is_ours = |row: &Vec<String>| ours.iter().any(|our| our[..2] == row[..2]);
-    let place = rows.iter().position(is_ours).unwrap_or(rows.len());
-    rows.retain(|row| !is_ours(row));
-    rows.splice(place..place, ours.iter().map(|row| row.to_vec()));
+    for our in ours {
+        let is_ours = |row: &Vec<String>| our[..3] == row[..3];
+        let place = rows.iter().position(is_ours).unwrap_or(rows.len());
+        rows.retain(|row| !is_ours(row));
+        rows.insert(place, our.to_vec());
+    }
     grid::csv(COLUMNS, rows)
 }
 

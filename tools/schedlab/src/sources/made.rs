@@ -6,13 +6,14 @@ use anyhow::{Context, Result};
 
 use super::{
     list::{Made, SourceList},
+    rows::{Published, RowKey},
     tree::Tree,
 };
 use crate::{cli::TreeArgs, output::note, project::Project};
 
 /// Returns the stamp of a measurement whose files make wrote into a list before. Returns `None` if
 /// there is no list, or if a file has changed since.
-pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
+pub fn made_beside(tree: &TreeArgs, list: &Path, scheduler: &str) -> Result<Option<Made>> {
     let Ok(text) = fs::read_to_string(list) else {
         return Ok(None);
     };
@@ -26,18 +27,21 @@ pub fn made_beside(tree: &TreeArgs, list: &Path) -> Result<Option<Made>> {
         ));
         return Ok(None);
     }
-    Ok(Some(tree.made(files)))
+    Ok(Some(tree.made(files, &[scheduler])))
 }
 
-/// Returns the sources of figures of the model: a recording of this app under PBG, and the model,
-/// which is in this program.
-pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Made>> {
+/// Returns the sources of figures of the model, of one app on one architecture: a recording of the
+/// app under PBG, and the model, which is in this program.
+pub fn made_by_model(tree: &TreeArgs, keys: Vec<RowKey>) -> Result<Vec<(RowKey, Option<Made>)>> {
     let project = Project::find(tree)?;
+    let Some(RowKey { arch, app, .. }) = keys.first() else {
+        return Ok(Vec::new());
+    };
     if !project.can_list_sources() {
-        return Ok(None);
+        return Ok(keys.into_iter().map(|key| (key, None)).collect());
     }
     let mut apps = project.lists()?.apps.into_iter();
-    let found = apps.find(|of| of.name == app);
+    let found = apps.find(|of| of.name == *app);
     let app = found.with_context(|| format!("expected an app called {app}, found none"))?;
     let words = ["-s", "lab-sources"].map(str::to_owned).into_iter().chain([
         format!("A={}", app.folder),
@@ -62,7 +66,13 @@ pub fn made_by_model(tree: &TreeArgs, app: &str, arch: &str) -> Result<Option<Ma
         .extend(model.map(|path| path.display().to_string().trim_end().to_owned()));
     list.files.sort();
     list.files.dedup();
-    Tree::new(&project)?.made_since(list, begin).map(Some)
+    let tree = Tree::new(&project)?;
+    tree.check_unchanged(&list, begin)?;
+    let made = |key: RowKey| {
+        let made = tree.made(list.clone(), &Published::Simulate.schedulers(&key));
+        (key, Some(made))
+    };
+    Ok(keys.into_iter().map(made).collect())
 }
 
 /// The part of this program that simulates.

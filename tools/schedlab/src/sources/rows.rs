@@ -89,6 +89,24 @@ pub struct Group {
     has_others: bool,
 }
 
+impl Group {
+    /// Returns the commands for the cells that are out of date, one for each number of tick phases.
+    /// `command` gets the variable that names the schedulers, if they are not all, and the number.
+    fn at_phases(&self, command: impl Fn(&str, u16) -> String) -> String {
+        let is_part = self.has_others || self.phases.len() > 1;
+        let command = |(phases, all): (&u16, &Vec<String>)| {
+            let stale = features(all.iter().filter(|name| self.schedulers.contains(name)));
+            let some = match is_part {
+                true => format!(" FEATURES={stale}"),
+                false => String::new(),
+            };
+            (!stale.is_empty()).then(|| command(&some, *phases))
+        };
+        let commands: Vec<_> = self.phases.iter().filter_map(command).collect();
+        commands.join(" && ")
+    }
+}
+
 impl Published {
     /// Returns the kind of the file with this name; `None` if it is not a published one.
     pub fn named(file: &str) -> Option<Self> {
@@ -119,6 +137,16 @@ impl Published {
 
     pub const fn is_statistics(self) -> bool {
         matches!(self, Self::FourCpus)
+    }
+
+    /// Returns the schedulers whose code the figures of a row depend on. A recording that the model
+    /// plays was made under PBG.
+    pub fn schedulers(self, key: &RowKey) -> Vec<&str> {
+        let others: &[&str] = match self {
+            Self::Simulate => &["pbg"],
+            _ => &[],
+        };
+        [&[&*key.scheduler], others].concat()
     }
 
     fn key(self, text: &Text, row: &csv::StringRecord) -> RowKey {
@@ -171,52 +199,39 @@ impl Published {
         let folder = csv.rsplit_once('/').map_or(".", |(folder, _)| folder);
         let RowKey { arch, app, .. } = of;
         let features = features(group.schedulers.iter());
+        // The cells that are out of date, if they are not all.
+        let cells = match group.has_others {
+            true => format!("A={app} ARCH={arch} FEATURES={features}"),
+            false => format!("A={app} ARCH={arch}"),
+        };
         match self {
-            // A table is made as a whole: its best rows and its chart depend on all rows.
             Self::Tables => {
-                let several = group.phases.len() > 1;
-                let matrix = |(phases, schedulers): (&u16, &Vec<String>)| {
-                    let some = match several {
-                        true => format!(" FEATURES={}", self::features(schedulers.iter())),
-                        false => String::new(),
-                    };
+                let matrix = |some: &str, phases: u16| {
                     let at = match phases {
                         1 => String::new(),
                         phases => format!(" LAB='--phases {phases}'"),
                     };
                     format!("make matrix A={app} ARCH={arch}{some}{at}")
                 };
-                let matrices: Vec<_> = group.phases.iter().map(matrix).collect();
-                format!(
-                    "{} && make compare A={app} ARCH={arch} LAB='--out {folder}'",
-                    matrices.join(" && ")
-                )
+                let matrices = group.at_phases(matrix);
+                format!("{matrices} && make compare {cells} LAB='--out {folder}'")
             }
             Self::Arceos06 => format!(
-                "make matrix ARCEOS=0.6 A={app} ARCH={arch} && make compare ARCEOS=0.6 A={app} ARCH={arch} LAB='--totals {csv}'"
+                "make matrix ARCEOS=0.6 {cells} && make compare ARCEOS=0.6 {cells} LAB='--totals {csv}'"
             ),
+            // It is made as a whole: its cells take turns, as a slow minute concerns all of them.
             Self::FourCpus => format!(
                 "make matrix SMP=4 A={app} ARCH={arch} LAB='--repeat 10' && make compare SMP=4 A={app} ARCH={arch} LAB='--totals {csv}'"
             ),
             Self::Cost => {
-                let cost = |(phases, schedulers): (&u16, &Vec<String>)| {
-                    let are = schedulers
-                        .iter()
-                        .filter(|name| group.schedulers.contains(name));
-                    let mut are = are.peekable();
-                    are.peek()?;
-                    let some = match group.has_others || group.phases.len() > 1 {
-                        true => format!(" FEATURES={}", self::features(are)),
-                        false => String::new(),
-                    };
+                let cost = |some: &str, phases: u16| {
                     let at = match phases {
                         1 => String::new(),
                         phases => format!("--phases {phases} "),
                     };
-                    Some(format!("make cost ARCH={arch}{some} LAB='{at}--csv {csv}'"))
+                    format!("make cost ARCH={arch}{some} LAB='{at}--csv {csv}'")
                 };
-                let costs: Vec<_> = group.phases.iter().filter_map(cost).collect();
-                costs.join(" && ")
+                group.at_phases(cost)
             }
             Self::CoopCost => {
                 format!("make cost A=coop-cost ARCH={arch} FEATURES={features} LAB='--csv {csv}'")
@@ -227,14 +242,12 @@ impl Published {
                 )
             }
             Self::Simulate => {
-                format!(
-                    "make simulate A={app} ARCH={arch} LAB='--check={folder}/tables.csv --errors {csv}'"
-                )
+                format!("make simulate {cells} LAB='--check={folder}/tables.csv --errors {csv}'")
             }
         }
     }
 
-    /// Returns the unit of replacement: of tables and four CPUs all rows of an app.
+    /// Returns the unit of replacement: of a table all rows of an app.
     fn unit(self, text: &Text, row: &csv::StringRecord) -> RowKey {
         let key = self.key(text, row);
         match self {
@@ -264,7 +277,7 @@ pub fn features<'s>(schedulers: impl Iterator<Item = &'s String>) -> String {
 /// same cells. Rows of new cells come last.
 ///
 /// # Errors
-/// `new` lacks a scheduler of a table.
+/// `new` lacks a scheduler of a table, whose rows are written together.
 pub fn merged(file: &str, old: &str, new: &str) -> Result<String> {
     let Some(published) = Published::named(file) else {
         return Ok(new.to_owned());
@@ -335,14 +348,31 @@ x86_64,rr,1
                 Published::Tables,
                 TABLES,
                 &[("x86_64", "yield", "rr"), ("riscv64", "yield", "stock-rr")][..],
-                "make matrix A=yield ARCH=x86_64 LAB='--phases 8' && make compare A=yield ARCH=x86_64 LAB='--out d'\n\
+                "make matrix A=yield ARCH=x86_64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=x86_64 FEATURES=sched_rr LAB='--out d'\n\
+                 make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make compare A=yield ARCH=riscv64 FEATURES=stock_rr LAB='--out d'",
+            ),
+            (
+                Published::Tables,
+                TABLES,
+                &[
+                    ("riscv64", "yield", "rr"),
+                    ("riscv64", "yield", "stock-rr"),
+                    ("x86_64", "batch", "rr"),
+                ],
+                "make matrix A=batch ARCH=x86_64 LAB='--phases 8' && make compare A=batch ARCH=x86_64 LAB='--out d'\n\
                  make matrix A=yield ARCH=riscv64 FEATURES=stock_rr && make matrix A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--phases 8' && make compare A=yield ARCH=riscv64 LAB='--out d'",
+            ),
+            (
+                Published::Simulate,
+                TABLES,
+                &[("x86_64", "yield", "rr")],
+                "make simulate A=yield ARCH=x86_64 FEATURES=sched_rr LAB='--check=d/tables.csv --errors d/x.csv'",
             ),
             (
                 Published::Arceos06,
                 TABLES,
                 &[("riscv64", "yield", "rr")],
-                "make matrix ARCEOS=0.6 A=yield ARCH=riscv64 && make compare ARCEOS=0.6 A=yield ARCH=riscv64 LAB='--totals d/x.csv'",
+                "make matrix ARCEOS=0.6 A=yield ARCH=riscv64 FEATURES=sched_rr && make compare ARCEOS=0.6 A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--totals d/x.csv'",
             ),
             (
                 Published::Cost,

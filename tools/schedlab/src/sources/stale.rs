@@ -32,15 +32,9 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
         let Some(published) = Published::among(file_name(path))? else {
             continue;
         };
-        let place = || path.display().to_string();
-        let text = fs::read_to_string(path).with_context(place)?;
-        let keys = published.keys(&text).with_context(place)?;
-        cells += keys.len();
-        let is_stale = |key: &RowKey| {
-            let made = ledger.made(file_name(path), key);
-            made.is_none_or(|made| tree.hash(&made.list) != made.hash)
-        };
-        let (stale, fresh): (BTreeSet<_>, BTreeSet<_>) = keys.into_iter().partition(is_stale);
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let (stale, fresh) = divided(path, published, &text, &ledger, &tree)?;
+        cells += stale.len() + fresh.len();
         if let Some(seed) = &args.sample {
             if published == Published::Tables {
                 for key in sample(seed, &fresh) {
@@ -81,6 +75,36 @@ pub fn stale(tree: &TreeArgs, args: &StaleArgs) -> Result<Verdict> {
         0 => Verdict::Good,
         _ => Verdict::Bad,
     })
+}
+
+/// Returns the cells of a published file that are up to date.
+pub fn up_to_date(csv: &Path, project: &Project) -> Result<BTreeSet<RowKey>> {
+    // Cells of real time are compared with those of the same hour.
+    let kind = Published::named(file_name(csv)).filter(|kind| !kind.is_statistics());
+    let Some(published) = kind else {
+        return Ok(BTreeSet::new());
+    };
+    let ledger = Ledger::read(csv.parent().unwrap_or(Path::new("")))?;
+    let text = fs::read_to_string(csv).with_context(|| csv.display().to_string())?;
+    let (_, fresh) = divided(csv, published, &text, &ledger, &Tree::new(project)?)?;
+    Ok(fresh)
+}
+
+/// Returns the cells of a published file that are out of date, and the others.
+fn divided(
+    path: &Path,
+    published: Published,
+    text: &str,
+    ledger: &Ledger,
+    tree: &Tree,
+) -> Result<(BTreeSet<RowKey>, BTreeSet<RowKey>)> {
+    let is_stale = |key: &RowKey| {
+        let made = ledger.made(file_name(path), key);
+        made.is_none_or(|made| tree.hash(&made.list, &published.schedulers(key)) != made.hash)
+    };
+    let keys = published.keys(text);
+    let keys = keys.with_context(|| path.display().to_string())?;
+    Ok(keys.into_iter().partition(is_stale))
 }
 
 /// One cell of this number is measured again.

@@ -13,6 +13,7 @@ use anyhow::{Result, bail};
 use super::{
     code::code,
     list::{Kind, Made, SourceList},
+    policies::{has_code_of, is_left_out, names},
 };
 use crate::{digest::digest, project::Project};
 
@@ -65,9 +66,13 @@ const IN_PART: [&str; 6] = [
     "scripts/setup.sh",
 ];
 
+/// The manifest whose features are the policies.
+const FEATURES: &str = "apps/sched-tests/common/Cargo.toml";
+
 /// The project's files and tools.
 pub struct Tree {
     root: PathBuf,
+    policies: BTreeSet<String>,
     /// The compiler, then each QEMU.
     tools: Vec<String>,
     /// The workspaces of the two lines of ArceOS.
@@ -96,35 +101,55 @@ impl Tree {
                 lock: Lock::read(&read(&format!("{folder}Cargo.lock"))),
             }),
             defaults: defaults(&read("Makefile")) + &build_std(&read("scripts/setup.sh")),
+            policies: names(&read(FEATURES)),
             tools,
             root,
             contents: RefCell::default(),
         }
     }
 
-    /// Returns a list with its hash.
-    pub fn made(&self, list: SourceList) -> Made {
-        let hash = self.hash(&list);
+    /// Returns a list with its hash for figures of these schedulers.
+    pub fn made(&self, list: SourceList, schedulers: &[&str]) -> Made {
+        let hash = self.hash(&list, schedulers);
         Made { list, hash }
     }
 
-    /// Returns the stamp of a build that began at this moment and has ended.
+    /// Checks a build that began at this moment and has ended.
     ///
     /// # Errors
     /// A file changed during the build, so the contents that were built are not known.
-    pub fn made_since(&self, list: SourceList, begin: SystemTime) -> Result<Made> {
-        let made = self.made(list);
-        if let Some(file) = self.changed_since(&made.list, begin) {
-            bail!("{file} changed while the image was built: run the command again");
+    pub fn check_unchanged(&self, list: &SourceList, begin: SystemTime) -> Result<()> {
+        match self.changed_since(list, begin) {
+            Some(file) => {
+                bail!("{file} changed while the image was built: run the command again")
+            }
+            None => Ok(()),
         }
-        Ok(made)
+    }
+
+    /// Checks that an image has no code of a file that the hash for its scheduler leaves out.
+    ///
+    /// # Errors
+    /// It has code of one, so the hash would not show a change of it.
+    pub fn check_left_out(&self, list: &SourceList, scheduler: &str, image: &[u8]) -> Result<()> {
+        let mut files = list.files.iter();
+        let found = files.find(|file| {
+            is_left_out(file, &[scheduler], &self.policies) && has_code_of(image, file)
+        });
+        match found {
+            Some(file) => bail!(
+                "the image of {scheduler} has code of {file}, which its stamp leaves out; tools/schedlab/src/sources/policies.rs says what a scheduler uses"
+            ),
+            None => Ok(()),
+        }
     }
 
     /// Returns a hash over the files of a list and all else that changes what is built from them.
     /// That is build scripts, cargo's settings, the packages in the lock, parts of the manifest,
     /// and the compiler. For an image it includes the scripts that build and boot it, make's
-    /// defaults and QEMU. A file that does not exist has no content.
-    pub fn hash(&self, list: &SourceList) -> String {
+    /// defaults and QEMU. A file that does not exist has no content. A file that has the code of
+    /// another policy only, of none of these schedulers, is left out.
+    pub fn hash(&self, list: &SourceList, schedulers: &[&str]) -> String {
         let (kind, package) = list.package();
         let is_image = kind != Kind::Program;
         let workspace = &self.workspaces[usize::from(kind == Kind::Image06)];
@@ -138,7 +163,8 @@ impl Tree {
         add(&workspace.manifest);
         let lines = workspace.lock.of(package);
         lines.iter().for_each(|line| add(line));
-        for file in files(list) {
+        let is_left_out = |file: &String| is_left_out(file, schedulers, &self.policies);
+        for file in files(list).into_iter().filter(|file| !is_left_out(file)) {
             add(&format!("{file} {}", self.content(&file)));
         }
         if is_image {
@@ -435,7 +461,7 @@ help:
         fn hash(&self, what: &str, tools: &[&str]) -> String {
             let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
             let list = SourceList::read(&format!("{what}\na.rs\na/Cargo.toml\nb.rs")).unwrap();
-            Tree::of(self.0.path().to_owned(), tools).hash(&list)
+            Tree::of(self.0.path().to_owned(), tools).hash(&list, &["rr"])
         }
 
         fn all(&self) -> [String; 3] {
@@ -517,6 +543,27 @@ help:
         }
     }
 
+    /// The file of a policy counts for its rows.
+    #[test]
+    fn hash_of_another_policy_stays() {
+        let project = Project::new();
+        project.write(FEATURES, "[features]\nsched_rr = []\nsched_cfs = []\n");
+        let file = "modules/sched-policies/src/cfs.rs";
+        project.write(file, "1");
+        let list = SourceList::read(&format!("image app\n{file}")).unwrap();
+        let hash = |schedulers: &[&str]| {
+            Tree::of(project.0.path().to_owned(), Vec::new()).hash(&list, schedulers)
+        };
+        let all = || [hash(&["cfs"]), hash(&["rr", "cfs"]), hash(&["rr"])];
+        let before = all();
+        project.write(file, "2");
+        let after = all();
+        assert_eq!(
+            [0, 1, 2].map(|i| before[i] != after[i]),
+            [true, true, false]
+        );
+    }
+
     #[test]
     fn file_that_changes_during_a_build_is_named() {
         let changed = |change: &dyn Fn(&Project)| {
@@ -526,8 +573,9 @@ help:
             thread::sleep(Duration::from_millis(20));
             change(&project);
             let list = SourceList::read("image app\na.rs\na/Cargo.toml\nb.rs").unwrap();
-            let made = Tree::of(project.0.path().to_owned(), Vec::new()).made_since(list, begin);
-            made.map_err(|error| error.to_string()).err()
+            let tree = Tree::of(project.0.path().to_owned(), Vec::new());
+            let checked = tree.check_unchanged(&list, begin);
+            checked.map_err(|error| error.to_string()).err()
         };
         assert_eq!(changed(&|_| {}), None);
         assert_eq!(changed(&|project| project.write("c.rs", "")), None);

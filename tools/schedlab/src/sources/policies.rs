@@ -1,0 +1,215 @@
+//! Files that have the code of one policy only. A row of another policy leaves them out.
+//!
+//! Policies are generic over the task. An image names one scheduler, and the code of the others is
+//! not in it.
+
+use std::collections::BTreeSet;
+
+/// The crate of policies. A policy has a file there, and may have a folder.
+const POLICIES: &str = "modules/sched-policies/src/";
+/// The crates of PBG.
+const PBG: [&str; 3] = [
+    "modules/pbg/src/",
+    "modules/pbg-record/src/",
+    "modules/pbg-profile/src/",
+];
+/// How files of PBG's crates begin that count for all: what the crates export, the limit to which
+/// the program `cost` grows, and the layer that records any policy.
+const SHARED: [&str; 3] = ["lib.rs", "profile.rs", "recorded"];
+
+/// The policy whose code counts for all: a worker of coroutines asks each task for its state.
+const CALLED: &str = "coop";
+
+/// Returns the names of the policies that are features of this manifest, as modules.
+pub fn names(manifest: &str) -> BTreeSet<String> {
+    let features = manifest.lines().filter_map(|line| {
+        let (feature, _) = line.split_once(" = ")?;
+        feature.strip_prefix("sched_").map(str::to_owned)
+    });
+    features.collect()
+}
+
+/// Returns the policies whose code the image of this scheduler has.
+fn used(scheduler: &str) -> &[&str] {
+    match scheduler {
+        // PBG measures under RR.
+        "pbg" | "pbg-coop" => &["pbg", "rr"],
+        // It has the slice of RR.
+        CALLED => &["rr"],
+        _ => &[],
+    }
+}
+
+/// Returns the policy whose code alone the file has; `None` if the file counts for all.
+fn owner<'f>(file: &'f str, policies: &BTreeSet<String>) -> Option<&'f str> {
+    if let Some(file) = PBG.iter().find_map(|folder| file.strip_prefix(folder)) {
+        let is_shared = SHARED.iter().any(|begin| file.starts_with(begin));
+        return (!is_shared).then_some("pbg");
+    }
+    let name = file.strip_prefix(POLICIES)?.split(['/', '.']).next()?;
+    (policies.contains(name) && name != CALLED).then_some(name)
+}
+
+/// Returns true if no figure of these schedulers depends on the file.
+pub fn is_left_out(file: &str, schedulers: &[&str], policies: &BTreeSet<String>) -> bool {
+    owner(file, policies).is_some_and(|owner| {
+        !schedulers
+            .iter()
+            .any(|name| *name == owner || used(name).contains(&owner))
+    })
+}
+
+/// Returns true if a program has a symbol of the file's module, or the file's name, which a panic
+/// there would print.
+pub fn has_code_of(program: &[u8], file: &str) -> bool {
+    let words: Vec<_> = file.split(['/', '.']).collect();
+    let [_, krate, _, module, ..] = words[..] else {
+        return false;
+    };
+    let krate = krate.replace('-', "_");
+    let of_path = format!("{}{krate}{}{module}", krate.len(), module.len());
+    // In the older mangling, of a trait's method.
+    let of_trait = format!("{krate}..{module}..");
+    let has = |text: &str| {
+        program
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    [file, &of_path, &of_trait].into_iter().any(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    use super::*;
+    use crate::sources::code::code;
+
+    fn tree() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    /// The policies of this project.
+    fn policies() -> BTreeSet<String> {
+        names(&fs::read_to_string(tree().join("apps/sched-tests/common/Cargo.toml")).unwrap())
+    }
+
+    #[test]
+    fn row_leaves_out_the_files_of_other_policies() {
+        const EEVDF: &str = "modules/sched-policies/src/eevdf.rs";
+        const PLAN: &str = "modules/pbg/src/plan/order.rs";
+        const RECORD: &str = "modules/pbg-record/src/record.rs";
+        const RR: &str = "modules/sched-policies/src/rr.rs";
+        const ALL: [&str; 4] = [EEVDF, PLAN, RECORD, RR];
+        for (schedulers, kept) in [
+            (&["eevdf"][..], &[EEVDF][..]),
+            (&["fifo"], &[]),
+            (&["rr"], &[RR]),
+            (&["stock-rr"], &[]),
+            (&["coop"], &[RR]),
+            (&["pbg"], &[PLAN, RECORD, RR]),
+            (&["pbg-coop"], &[PLAN, RECORD, RR]),
+            (&["eevdf", "pbg"], &[EEVDF, PLAN, RECORD, RR]),
+        ] {
+            let counts = |file: &&str| !is_left_out(file, schedulers, &policies());
+            let counted: Vec<_> = ALL.into_iter().filter(counts).collect();
+            assert_eq!(counted, kept, "{schedulers:?}");
+        }
+    }
+
+    #[test]
+    fn shared_file_counts_for_all() {
+        for file in [
+            "modules/sched-policies/src/lib.rs",
+            "modules/sched-policies/src/fair.rs",
+            "modules/sched-policies/src/coop/task.rs",
+            "modules/sched-policies/Cargo.toml",
+            "modules/sched-core/src/queue.rs",
+            "modules/sched-smp/src/layer.rs",
+            "modules/pbg/Cargo.toml",
+            "modules/pbg/src/lib.rs",
+            "modules/pbg-profile/src/profile.rs",
+            "modules/pbg-record/src/recorded/task.rs",
+            "modules/axsched-ext/src/syscall.rs",
+            "apps/sched-tests/common/src/pbg.rs",
+        ] {
+            assert!(!is_left_out(file, &["fifo"], &policies()), "{file}");
+        }
+    }
+
+    /// A policy that uses another one is among those with an entry in [`used`].
+    #[test]
+    fn file_of_a_policy_names_no_other_that_its_row_leaves_out() {
+        let policies = policies();
+        let mut folders = vec![tree().join(POLICIES)];
+        folders.extend(PBG.map(|folder| tree().join(folder)));
+        let mut owned = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let file = path.strip_prefix(tree()).unwrap().to_str().unwrap();
+                let Some(owner) = owner(file, &policies) else {
+                    continue;
+                };
+                owned.insert(owner.to_owned());
+                if file.contains("test") {
+                    continue;
+                }
+                let code = code(&fs::read_to_string(&path).unwrap());
+                let names = |policy: &&String| {
+                    let (first, rest) = policy.split_at(1);
+                    let title = first.to_uppercase() + rest;
+                    let is_type = |word: &str| {
+                        let rest = word.strip_prefix(&title);
+                        rest.is_some_and(|rest| rest.starts_with(char::is_uppercase))
+                    };
+                    // A variable may have the name, too.
+                    let is_path = [format!("::\n{policy}\n"), format!("\n{policy}\n::")];
+                    is_path.iter().any(|path| code.contains(path)) || code.lines().any(is_type)
+                };
+                for policy in policies.iter().filter(names) {
+                    let is_used = policy == owner || used(owner).contains(&policy.as_str());
+                    assert!(is_used, "{file} names {policy}");
+                }
+            }
+        }
+        let is_owner = |name: &&String| ![CALLED, "pbg_coop"].contains(&name.as_str());
+        let expected: BTreeSet<_> = policies.iter().filter(is_owner).collect();
+        assert_eq!(owned.iter().collect::<BTreeSet<_>>(), expected);
+    }
+
+    #[test]
+    fn code_is_found_by_a_symbol_or_by_the_file_name_in_a_panic() {
+        const FILE: &str = "modules/sched-policies/src/cfs/level.rs";
+        for (program, is_found) in [
+            (
+                "_RNvMs_NtNtCsdk_14sched_policies3cfs5levelNtB4_5Level3new",
+                true,
+            ),
+            (
+                "_ZN14sched_policies3cfs5level5Level3new17h0123456789abcdefE",
+                true,
+            ),
+            (
+                "_ZN64_$LT$sched_policies..cfs..level..Level$u20$as$u20$Ord$GT$3cmp",
+                true,
+            ),
+            ("modules/sched-policies/src/cfs/level.rs", true),
+            (
+                "_RNvMs_NtNtCsdk_14sched_policies2rr5levelNtB4_5Level3new",
+                false,
+            ),
+            ("modules/sched-policies/src/cfs.rs", false),
+            ("", false),
+        ] {
+            assert_eq!(has_code_of(program.as_bytes(), FILE), is_found, "{program}");
+        }
+    }
+}
