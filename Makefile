@@ -105,7 +105,7 @@ ifneq ($(filter $(BOOTS) $(LABS) test check soak $(SEARCHES) mutants,$(MAKECMDGO
 endif
 target/toolchain.mk: FORCE
 	@scripts/setup.sh $(if $(findstring n,$(firstword -$(MAKEFLAGS))),--check,--quiet) \
-	    $(if $(filter test,$(MAKECMDGOALS))$(filter host,$(COST_OF)),--bench)
+	    $(if $(filter test,$(MAKECMDGOALS)),--test) $(if $(filter host,$(COST_OF)),--bench)
 target/workspace.mk: target/toolchain.mk FORCE
 	@scripts/workspace.sh
 

@@ -5,7 +5,8 @@
 #   scripts/setup.sh           install what is missing (says what, first)
 #   scripts/setup.sh --quiet   the same, silent when nothing is missing (make)
 #   scripts/setup.sh --check   only report; exit 1 if something is missing
-#   scripts/setup.sh --bench   any of these, with what only make cost A=host needs
+#   scripts/setup.sh --test    any of these, with valgrind, which make test needs
+#   scripts/setup.sh --bench   as --test, with what only make cost A=host needs
 #
 # In:   TOOLCHAIN=prebuilt|build-std   optional: insist on one of the two ways
 # Out:  target/toolchain.mk            which compiler, linker, objcopy to use
@@ -31,13 +32,14 @@ readonly OUT=target/toolchain.mk TOOLS=target/tools
 # compiler is asked once more.
 readonly NO_TARGETS=$TOOLS/rustup-has-no-targets
 
-check=false quiet=false bench=false
+check=false quiet=false valgrind=false bench=false
 for arg; do
     case $arg in
         --check) check=true ;;
         --quiet) quiet=true ;;
-        --bench) bench=true ;;
-        *) echo "setup: unknown option $arg (known: --check --quiet --bench)" >&2; exit 2 ;;
+        --test) valgrind=true ;;
+        --bench) valgrind=true bench=true ;;
+        *) echo "setup: unknown option $arg (known: --check --quiet --test --bench)" >&2; exit 2 ;;
     esac
 done
 say() { echo "setup: $*"; }
@@ -139,7 +141,7 @@ look() {
     if ! PATH=$PATH:/usr/sbin:/sbin has mkfs.fat; then want "mkfs.fat" dosfstools; fi
     has mmd || want "mmd" mtools
     scripts/uefi.sh --check || want "UEFI firmware for the PC" ovmf
-    if $bench; then has valgrind || want "valgrind" valgrind; fi
+    if $valgrind; then has valgrind || want "valgrind" valgrind; fi
     if has apt-get && [[ ! -e /etc/ssl/certs/ca-certificates.crt ]]; then
         want "CA certificates" ca-certificates
     fi
@@ -247,11 +249,12 @@ if [[ ${#missing[@]} != 0 ]]; then
     [[ ${#missing[@]} == 0 ]] || advise "$(list)"
 fi
 
-# No distribution packages these. Cargo's own settings may stand before the call.
+# No distribution packages these. They read and write a few lines: without optimisation they take half
+# the time to build, and are as fast.
 cargo_install() { # NAME VERSION
     say "will run: cargo install $1@$2 (into $TOOLS; takes some minutes, without output)"
     local said
-    said=$(RUSTC=$host_rustc CARGO_TARGET_DIR=$TOOLS/build "$host_cargo" install --quiet --locked \
+    said=$(CARGO_PROFILE_RELEASE_OPT_LEVEL=0 RUSTC=$host_rustc CARGO_TARGET_DIR=$TOOLS/build "$host_cargo" install --quiet --locked \
         --version "$2" --root "$TOOLS" "$1" 2>&1) ||
         die "$1 $2 could not be built: cargo install ended with status $? and said: ${said:-nothing}"
     rm -rf "$TOOLS/build"
@@ -261,8 +264,7 @@ if ! find_axconfig_gen; then
     find_axconfig_gen || die "axconfig-gen $AXCONFIG_GEN_VERSION could not be built"
 fi
 if ! find_gungraun_runner && $bench; then
-    # It starts Callgrind and reads what that says: half the time to build, and as fast.
-    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo_install gungraun-runner "$GUNGRAUN_VERSION"
+    cargo_install gungraun-runner "$GUNGRAUN_VERSION"
     find_gungraun_runner || die "gungraun-runner $GUNGRAUN_VERSION could not be built"
 fi
 

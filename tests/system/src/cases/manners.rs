@@ -11,7 +11,7 @@ pub fn cases() -> Vec<Case<'static>> {
     vec![
         case("make: help", help),
         case("make: setup --check, all there", |context| {
-            let call = context.program("scripts/setup.sh").args("--check --bench");
+            let call = context.program("scripts/setup.sh").args("--check --test");
             call.text().map(drop)
         }),
         case("make: setup --check, QEMU missing", setup_missing),
