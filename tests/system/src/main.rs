@@ -51,7 +51,8 @@ fn run() -> Result<bool> {
         return Ok(true);
     }
     let word = &options.word;
-    let project = Project::new()?;
+    // A word asks for all that has it in its name, and a list is to choose a word from.
+    let project = Project::new(options.is_list || !word.is_empty())?;
     let mut cases = cases::all(&project)?;
     cases.retain(|case| case.name.contains(word));
     let mut out = io::stdout();

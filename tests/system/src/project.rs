@@ -19,6 +19,8 @@ pub struct Project {
     pub apps: Vec<String>,
     /// The architectures, as `ARCH=` names them.
     pub arches: Vec<String>,
+    /// The number that chooses what this commit's gate takes of the cases in turn. None takes all.
+    pub turn: Option<usize>,
     /// The path of the host's cargo.
     pub cargo: String,
     /// Options that cargo gets behind each subcommand.
@@ -34,8 +36,9 @@ pub struct Project {
 const MAKES_OWN: &str = "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CI KVM_DEVICE";
 
 impl Project {
-    /// Reads the environment that make has set, and asks make for the rest.
-    pub fn new() -> Result<Self> {
+    /// Reads the environment that make has set, and asks make and git for the rest. Without
+    /// `takes_all` the commit's hash chooses the [`turn`](Self::turn).
+    pub fn new(takes_all: bool) -> Result<Self> {
         let variable = |name| env::var(name).with_context(|| format!("{name}: set by make test"));
         let mut project = Self {
             root: env::current_dir()?,
@@ -59,7 +62,25 @@ impl Project {
         if project.policies.is_empty() || project.apps.is_empty() || project.arches.is_empty() {
             bail!("make lab-list names no policies, apps or arches");
         }
+        if !takes_all {
+            project.turn = Some(turn_of(&commit()?)?);
+        }
         Ok(project)
+    }
+
+    /// Returns every `parts`-th of these from the one that the turn chooses, or all of them. The
+    /// `offset` makes two cases choose differently at the same commit.
+    pub fn in_turn<T>(
+        &self,
+        all: impl IntoIterator<Item = T>,
+        offset: usize,
+        parts: usize,
+    ) -> Vec<T> {
+        let all = all.into_iter();
+        match self.turn {
+            Some(turn) => all.skip((turn + offset) % parts).step_by(parts).collect(),
+            None => all.collect(),
+        }
     }
 
     fn ask_make(&self, goal: &str) -> Result<String> {
@@ -90,6 +111,18 @@ impl Project {
     }
 }
 
+/// Returns the commit's hash, which is empty in a tree without git.
+fn commit() -> Result<String> {
+    let out = Command::new("git").args(["rev-parse", "HEAD"]).output()?;
+    Ok(String::from_utf8(out.stdout)?.trim().to_owned())
+}
+
+/// Returns the number of a commit's turn.
+fn turn_of(commit: &str) -> Result<usize> {
+    let digits = commit.get(..6).unwrap_or("0");
+    usize::from_str_radix(digits, 16).with_context(|| format!("{commit}: expected a hash"))
+}
+
 /// Returns the folders in a folder, sorted.
 fn folders_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = folder.read_dir()?.map(|entry| Ok(entry?.path()));
@@ -101,4 +134,28 @@ fn folders_in(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_taken_in_one_turn_and_all_without_a_turn() {
+        let mut project = Project::default();
+        assert_eq!(project.in_turn(0..7, 1, 3), Vec::from_iter(0..7));
+        let mut taken = Vec::new();
+        for turn in [5, 9, 1] {
+            project.turn = Some(turn);
+            taken.extend(project.in_turn(0..7, 1, 3));
+        }
+        assert_eq!(taken, [0, 3, 6, 1, 4, 2, 5]);
+    }
+
+    #[test]
+    fn turn_is_read_from_the_hash() {
+        assert_eq!(turn_of("00001f6e9").unwrap(), 31);
+        assert_eq!(turn_of("").unwrap(), 0);
+        assert!(turn_of("no hash").is_err());
+    }
 }

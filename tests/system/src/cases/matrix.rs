@@ -16,23 +16,21 @@ use crate::{
 
 /// The apps that run under every policy, on [`ANY_ARCH`].
 const ALL_POLICIES: &[&str] = &["yield", "realtime"];
-/// The apps that run under every third policy, because an image takes eight seconds to link. The
-/// number is that of the first policy. 0 is FIFO, 1 is RR, with SJF and PBG, and 2 is CFS. All of
-/// these cells are in the published tables, and a sample of those is measured again.
-const FEW_POLICIES: &[(&str, usize)] = &[
-    ("batch", 1),
-    ("equal", 2),
-    ("unequal", 0),
-    ("held", 1),
-    ("occupy", 2),
-    ("pipeline", 1),
-    (COROUTINES, 0),
+/// The apps that run under one in [`PARTS`] of the policies in turn, because an image takes seconds to
+/// link. All of these cells are in the published tables, and a sample of those is measured again.
+const FEW_POLICIES: &[&str] = &[
+    "batch", "equal", "unequal", "held", "occupy", "pipeline", COROUTINES,
 ];
+/// The gate takes two of the twelve policies for each of these apps, and another two at the next
+/// commit. `T=` takes all.
+const PARTS: usize = 6;
 /// The app whose tasks serve coroutines.
 const COROUTINES: &str = "services";
-/// The app that runs under every third policy on the other architectures, and under every policy on
+/// The app that runs under one in [`PARTS_ELSEWHERE`] of the policies on the other architectures and on
 /// several CPUs. On the ArceOS of 2026 it runs under every policy on every architecture.
 const ELSEWHERE: &[&str] = &["realtime"];
+/// As [`PARTS`], and four of the twelve policies.
+const PARTS_ELSEWHERE: usize = 3;
 /// The scale of all cells. A run is then a few ticks long.
 const SCALE: &str = "SCALE=100";
 /// The number of CPUs in the case with several.
@@ -42,15 +40,15 @@ const BOOTS: usize = 2;
 
 pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     let every = ("every policy", Vec::from_iter(&project.policies));
-    let third = |first| {
-        let policies = project.policies.iter().skip(first).step_by(3); // ours and stock
-        ("every third policy", Vec::from_iter(policies))
+    let in_turn = |offset, parts| {
+        let policies = project.in_turn(&project.policies, offset, parts);
+        ("policies in turn", policies)
     };
     let mut cases = Vec::new();
-    for arch in &project.arches {
+    for (at, arch) in project.arches.iter().enumerate() {
         cases.push(match arch == ANY_ARCH {
             true => under(&every, arch, ALL_POLICIES, 1),
-            false => under(&third(1), arch, ELSEWHERE, 1),
+            false => under(&in_turn(at, PARTS_ELSEWHERE), arch, ELSEWHERE, 1),
         });
     }
     for &app in ALL_POLICIES {
@@ -59,25 +57,29 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         let best = best.boots(app, ANY_ARCH);
         cases.push(best.holds(&results_folder(ANY_ARCH, 1)));
     }
-    let few = FEW_POLICIES.iter();
-    cases.extend(few.map(|&(app, first)| under(&third(first), ANY_ARCH, &[app], 1)));
+    let few = FEW_POLICIES.iter().enumerate();
+    cases.extend(few.map(|(at, &app)| under(&in_turn(at, PARTS), ANY_ARCH, &[app], 1)));
     let name = format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}");
     let urgent = case(name, check_order).boots(COROUTINES, ANY_ARCH);
     cases.push(urgent.holds(&results_folder(ANY_ARCH, 1)));
     // Time is real on several CPUs, so that case runs alone. Its images are built before, beside
     // other cases.
-    let several = under(&every, ANY_ARCH, ELSEWHERE, CPUS);
-    let built = case(format!("{}, images", several.name), build_cells);
+    let several = in_turn(0, PARTS_ELSEWHERE);
+    let policies = several.1.clone();
+    let several = under(&several, ANY_ARCH, ELSEWHERE, CPUS);
+    let built = case(format!("{}, images", several.name), move |context| {
+        build_cells(context, &policies)
+    });
     cases.extend([built.builds(ANY_ARCH), several.alone()]);
     for folder in project.own_apps()? {
         let app = Path::new(&folder).file_name().context("no name")?;
         let app = app.to_string_lossy().into_owned();
         cases.push(own_suite(&app));
         cases.push(if project.apps.contains(&folder) {
-            under(&third(1), ANY_ARCH, &[&app], 1)
+            under(&in_turn(1, PARTS), ANY_ARCH, &[&app], 1)
         } else {
-            let (third, few) = third(1);
-            let name = format!("qemu: {third}, {ANY_ARCH}, {app}");
+            let (group, few) = in_turn(2, PARTS);
+            let name = format!("qemu: {group}, {ANY_ARCH}, {app}");
             case(name, move |context| run_plain(context, &folder, &few)).builds(ANY_ARCH)
         });
     }
@@ -112,8 +114,8 @@ fn results_folder(arch: &str, smp: u32) -> String {
 }
 
 /// Builds the images of the cells on several CPUs.
-fn build_cells(context: &Context) -> Result<()> {
-    for policy in &context.project.policies {
+fn build_cells(context: &Context, policies: &[&String]) -> Result<()> {
+    for policy in policies {
         let call = context.make(format!("build {SCALE} SMP={CPUS} ARCH={ANY_ARCH}"));
         call.args(format!("A={} FEATURES={policy}", ELSEWHERE[0]))
             .text()?;

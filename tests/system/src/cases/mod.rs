@@ -39,7 +39,7 @@ pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     let mut cases = host::cases();
     cases.extend(matrix::cases(project)?);
     cases.extend(published::cases());
-    cases.extend(adopt::cases());
+    cases.extend(adopt::cases(project));
     cases.extend(arceos_2026::cases(project));
     cases.extend(manners::cases());
     cases.extend(kvm::cases());
