@@ -88,6 +88,7 @@ fn profile(jobs: &[Job]) -> StoredProfile {
             ..profiles::header("deadlines")
         },
         tasks: jobs.iter().enumerate().map(task).collect(),
+        order: None,
     };
     assert_eq!(profile.validate(), Ok(()));
     profile

@@ -12,8 +12,8 @@ use super::encode::{
 use super::rules::{Broken, require, shared_key};
 use super::{
     Architecture, Ended, Figure, Figures, Header, Kernel, MAX_BYTES, MAX_PHASES, MAX_TASKS,
-    PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredPhase, StoredProfile,
-    StoredTask, Text, Timing, VERSION, Waker, Wakes, Woken,
+    PhaseOrder, Phases, Place, Program, Rule, Spawned, Start, StoredOrder, StoredPhase,
+    StoredProfile, StoredTask, Text, Timing, VERSION, Waker, Wakes, Woken,
 };
 use sched_core::room::with_room;
 use sched_core::units::{Counts, TaskKey};
@@ -137,6 +137,10 @@ pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
         keys.push((task.key, at as u32));
         tasks.push(task);
     }
+    let order = match reader.at < body.len() && count > 0 {
+        true => Some(order(&mut reader, count)?),
+        false => None,
+    };
     let left = body.len() - reader.at;
     require(left == 0, Rule::Nothing, left as u64).map_err(|broken| broken.at(reader.at))?;
     if let Some((key, at)) = shared_key(&mut keys) {
@@ -146,7 +150,11 @@ pub fn decode(bytes: &[u8]) -> Result<StoredProfile, DecodeError> {
             found: key.to_bits(),
         });
     }
-    Ok(StoredProfile { header, tasks })
+    Ok(StoredProfile {
+        header,
+        tasks,
+        order,
+    })
 }
 
 impl Broken {
@@ -404,6 +412,24 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
         phases: phases(reader, has(flag::BY_ENDING))?,
         spawned,
     })
+}
+
+/// Reads the order of `count` tasks.
+fn order(reader: &mut Reader, count: usize) -> Result<StoredOrder, DecodeError> {
+    let at = reader.at;
+    let number_16 = |reader: &mut Reader| {
+        let at = reader.at;
+        let number = reader.number()?;
+        u16::try_from(number).or_else(|_| reader.fail(at, Rule::Fits, number))
+    };
+    let cpus = number_16(reader)?;
+    let mut groups = with_room(count).ok_or(DecodeError::NoMemory)?;
+    for _ in 0..count {
+        groups.push(number_16(reader)?);
+    }
+    let order = StoredOrder { cpus, groups };
+    order.validate(count).map_err(|broken| broken.at(at))?;
+    Ok(order)
 }
 
 fn spawned(reader: &mut Reader, runs: u32) -> Result<Spawned, DecodeError> {

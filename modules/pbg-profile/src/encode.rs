@@ -44,7 +44,14 @@ pub(super) const MAX_TASK_BYTES: usize = (2 + MAX_VARINT_32 + 1 + MAX_VARINT_32)
 /// The size of the largest profile in bytes, about 6.4 MiB. It has 4,096 tasks with 16 phases
 /// each, and every number at its largest. A profile of 48 tasks with 4 phases each has about
 /// 4 KiB.
-pub const MAX_BYTES: usize = MAX_HEADER_BYTES + MAX_TASKS * MAX_TASK_BYTES + CHECKSUM_BYTES;
+pub const MAX_BYTES: usize = MAX_HEADER_BYTES
+    + MAX_TASKS * (MAX_TASK_BYTES + MAX_GROUP_BYTES)
+    + MAX_CPUS_BYTES
+    + CHECKSUM_BYTES;
+/// The most bytes of a group, which is below 4,096.
+const MAX_GROUP_BYTES: usize = 2;
+/// The most bytes of a number of CPUs in an order.
+const MAX_CPUS_BYTES: usize = 3;
 
 /// The lowest bit of the timing in the byte of the architecture.
 pub(super) const TIMING_SHIFT: u32 = 4;
@@ -175,6 +182,13 @@ fn write(profile: &StoredProfile, total: u32, out: &mut impl Sink) {
     out.number(profile.tasks.len() as u64);
     for (index, one) in profile.tasks.iter().enumerate() {
         task(one, &profile.tasks[..index], out);
+    }
+    if let Some(order) = &profile.order {
+        out.number(order.cpus.into());
+        order
+            .groups
+            .iter()
+            .for_each(|&group| out.number(group.into()));
     }
 }
 

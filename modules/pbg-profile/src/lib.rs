@@ -44,7 +44,7 @@ pub use frame::{
 pub use header::{Architecture, Header, Kernel, Program, Start, Timing};
 pub use merge::{MergeError, Merger, merge};
 pub use phases::{Ended, PhaseOrder, Phases, StoredPhase};
-pub use profile::{MAX_PHASES, MAX_TASKS, StoredProfile, VERSION};
+pub use profile::{MAX_PHASES, MAX_TASKS, StoredOrder, StoredProfile, VERSION};
 pub use rules::Rule;
 pub use task::{Figure, Figures, Place, Spawned, StoredTask};
 pub use text::{Label, PolicyName, ProgramName, Text, TextError};

@@ -132,7 +132,11 @@ impl Merger {
             },
             ..known.task
         }));
-        Ok(StoredProfile { header, tasks })
+        Ok(StoredProfile {
+            header,
+            tasks,
+            order: None,
+        })
     }
 
     /// Returns the index of a task, or the index where it would be inserted.

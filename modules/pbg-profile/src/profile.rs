@@ -27,4 +27,18 @@ pub struct StoredProfile {
     /// At most [`MAX_TASKS`] tasks in the order in which they were spawned, so parents stand
     /// before their children.
     pub tasks: Vec<StoredTask>,
+    /// The order in which a plan takes the tasks, if one was searched for this profile.
+    pub order: Option<StoredOrder>,
+}
+
+/// The tasks of a profile in groups, one strictly after the other.
+///
+/// A recorder stores none. A merge drops it, because the order was found for other runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredOrder {
+    /// The number of CPUs that the order was found for, at least 1.
+    pub cpus: u16,
+    /// The group of each task, in the order of the tasks. The groups are numbered from 0 without
+    /// gaps, and the tasks of group 0 go first.
+    pub groups: Vec<u16>,
 }

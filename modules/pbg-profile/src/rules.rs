@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::{
-    Ended, Figure, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Phases, Place, StoredProfile,
-    StoredTask, Waker, Wakes,
+    Ended, Figure, Header, MAX_PHASES, MAX_TASKS, PhaseOrder, Phases, Place, StoredOrder,
+    StoredProfile, StoredTask, Waker, Wakes,
 };
 use sched_core::room::with_room;
 use sched_core::units::TaskKey;
@@ -67,6 +67,10 @@ pub enum Rule {
     Waker,
     /// A waker is stored only after a block.
     PhaseWaker,
+    /// An order is for at least one CPU.
+    OrderCpus,
+    /// An order gives each task a group, and the groups have no gaps.
+    OrderGroups,
     /// The woken tasks are up to two, each the root or a task, in order, or one unknown task.
     PhaseWakes,
 }
@@ -103,6 +107,8 @@ impl fmt::Display for Rule {
             Self::Kernel => "a kernel from 0 to 2",
             Self::Waker => "0 to 3 or a task of the profile as the waker",
             Self::PhaseWaker => "a waker only after a block",
+            Self::OrderCpus => "an order for 1 to 65535 CPUs",
+            Self::OrderGroups => "a group for each task, from 0 without gaps",
             Self::PhaseWakes => "up to 2 woken tasks, the root or others, in order",
         })
     }
@@ -262,6 +268,26 @@ pub(super) fn shared_key(keys: &mut [(TaskKey, u32)]) -> Option<(TaskKey, u32)> 
     Some(pair[1])
 }
 
+impl StoredOrder {
+    /// Checks the order of `tasks` tasks.
+    pub(super) fn validate(&self, tasks: usize) -> Result<(), Broken> {
+        require(self.cpus >= 1, Rule::OrderCpus, 0)?;
+        let count = self.groups.len();
+        require(count == tasks && count > 0, Rule::OrderGroups, count as u64)?;
+        let mut is_there = [0u64; MAX_TASKS / 64];
+        for &group in &self.groups {
+            let group = usize::from(group);
+            require(group < count, Rule::OrderGroups, group as u64)?;
+            is_there[group / 64] |= 1 << (group % 64);
+        }
+        // The first group that is not there has no other behind it.
+        let is_gap = |group: &usize| is_there[group / 64] & 1 << (group % 64) == 0;
+        let gap = (0..count).find(is_gap).unwrap_or(count);
+        let beyond = self.groups.iter().find(|&&group| usize::from(group) > gap);
+        require(beyond.is_none(), Rule::OrderGroups, gap as u64)
+    }
+}
+
 impl StoredProfile {
     pub(super) fn validity(&self) -> Result<(), Invalid> {
         let header = |broken| Invalid::Broken(None, broken);
@@ -273,6 +299,9 @@ impl StoredProfile {
             task.validate(&self.header, &tasks[..index], tasks.len())
                 .map_err(|broken| Invalid::Broken(Some(index), broken))?;
             keys.push((task.key, index as u32));
+        }
+        if let Some(order) = &self.order {
+            order.validate(tasks.len()).map_err(header)?;
         }
         match shared_key(&mut keys) {
             None => Ok(()),

@@ -104,7 +104,24 @@ pub fn of(tasks: Vec<StoredTask>) -> StoredProfile {
     StoredProfile {
         header: header(),
         tasks,
+        order: None,
     }
+}
+
+/// Returns an order of the tasks of a profile by these numbers, or none if it has no tasks.
+pub fn ordered(profile: &StoredProfile, cpus: u16, numbers: &[u16]) -> Option<StoredOrder> {
+    let numbers: Vec<u16> = numbers
+        .iter()
+        .cycle()
+        .take(profile.tasks.len())
+        .copied()
+        .collect();
+    let mut distinct = numbers.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let group = |number: &u16| distinct.partition_point(|other| other < number) as u16;
+    let groups: Vec<u16> = numbers.iter().map(group).collect();
+    (!groups.is_empty()).then_some(StoredOrder { cpus, groups })
 }
 
 /// Gives numbers of every size, small ones and the largest more often.
@@ -224,9 +241,10 @@ pub fn profile() -> impl Strategy<Value = StoredProfile> {
         let tasks = vec((anyone(runs), any::<prop::sample::Index>(), 0..6u32), 0..12);
         let timing = prop_oneof![Just(Timing::Unknown), Just(Timing::Counted)];
         let wakers = proptest::option::weighted(0.8, vec((number(), waker(12), waker(12)), 1..20));
-        (Just(runs), timing, tasks, number(), wakers)
+        let order = proptest::option::of((1..=u16::MAX, vec(0..12u16, 12)));
+        (Just(runs), timing, tasks, number(), wakers, order)
     })
-    .prop_map(|(runs, timing, tasks, unrecorded, wakers)| {
+    .prop_map(|(runs, timing, tasks, unrecorded, wakers, order)| {
         let mut profile = of(Vec::new());
         profile.header.timing = timing;
         profile.header.runs = runs;
@@ -255,6 +273,7 @@ pub fn profile() -> impl Strategy<Value = StoredProfile> {
                 profile.tasks.push(task);
             }
         }
+        profile.order = order.and_then(|(cpus, groups)| ordered(&profile, cpus, &groups));
         match wakers {
             Some(wakers) => with_wakers(profile, &wakers),
             None => profile,

@@ -69,6 +69,7 @@ fn sample() -> StoredProfile {
             ..header()
         },
         tasks: vec![first, second, third, fourth],
+        order: None,
     });
     let block = &mut profile.tasks[0].phases.list[1];
     (block.woken_by, block.wakes) = (

@@ -2,8 +2,8 @@
 
 use super::error::{Error, reserved};
 use pbg_profile::{
-    Architecture, Header, Phases, PolicyName, Program, ProgramName, Start, StoredProfile,
-    StoredTask, Timing,
+    Architecture, Header, Phases, PolicyName, Program, ProgramName, Start, StoredOrder,
+    StoredProfile, StoredTask, Timing,
 };
 
 /// The facts about the program and the machine that the library cannot find out.
@@ -65,6 +65,7 @@ pub fn described(profile: &StoredProfile, about: &About) -> Result<StoredProfile
     let mut copy = StoredProfile {
         header: profile.header,
         tasks: reserved(profile.tasks.len())?,
+        order: None,
     };
     if copy.header.frequency_hz == 0 {
         copy.header.program = about.program;
@@ -74,6 +75,14 @@ pub fn described(profile: &StoredProfile, about: &About) -> Result<StoredProfile
     }
     for task in &profile.tasks {
         copy.tasks.push(copied(task)?);
+    }
+    if let Some(order) = &profile.order {
+        let mut groups = reserved(order.groups.len())?;
+        groups.extend_from_slice(&order.groups);
+        copy.order = Some(StoredOrder {
+            cpus: order.cpus,
+            groups,
+        });
     }
     Ok(copy)
 }

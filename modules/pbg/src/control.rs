@@ -322,6 +322,7 @@ impl Control {
         inner.profile = Some(StoredProfile {
             header: header(inner.base.policy_name(), unrecorded, start),
             tasks,
+            order: None,
         });
         self.fifo.store(false, Relaxed);
         self.give(inner, Command::Stop);

@@ -91,10 +91,12 @@
 //! remaining time, because that could break a promise. The largest deadline, 2^64 − 1,
 //! counts as none.
 
+mod groups;
 mod order;
 mod steps;
 #[cfg(test)]
 mod tests;
+pub mod waits;
 mod weight;
 
 use alloc::collections::BinaryHeap;
@@ -159,6 +161,7 @@ pub struct Plan {
     tasks: Vec<PlannedTask>,
     steps: Vec<Step>,
     late: Vec<Late>,
+    is_asked_for: bool,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -202,7 +205,8 @@ impl Plan {
                 deadline(task).map(|deadline| deadline.0.checked_sub(task.figures.blocked.most));
             order.push(Candidate {
                 class: task.priority.map_or(NO_PRIORITY, |p| p.get().into()),
-                place: place as u32,
+                group: 0,
+                place: place as u16,
                 sort_key: weight.before(steps[first].run, run),
                 weight,
                 steps: first as u32..steps.len() as u32,
@@ -211,23 +215,32 @@ impl Plan {
                 rank: 0,
             });
         }
+        group(profile, &mut order)?;
         order.sort_unstable_by_key(|task| (task.class, task.sort_key, task.place));
 
         // The sum is wider than a time. If it saturated, every task with the largest deadline but
         // one would be in time.
         let mut end: u128 = 0;
         let mut band = 0;
+        let mut is_asked_for = false;
         for class in order.chunk_by_mut(|a, b| a.class == b.class) {
             let strict = class.iter().any(|task| task.late || task.due != NO_DUE);
+            is_asked_for |= strict || class.len() < stored.len();
             if strict {
                 give_up_late(class, stored, end, &mut longest);
                 longest_last(class, stored, end, &mut longest);
                 late.try_reserve_exact(class.iter().filter(|task| task.late).count())
                     .map_err(|_| Error::NoMemory)?;
             } else {
-                equal_by_arrival(class);
+                class.sort_unstable_by_key(|task| (task.group, task.sort_key, task.place));
+                class
+                    .chunk_by_mut(|a, b| a.group == b.group)
+                    .for_each(equal_by_arrival);
             }
+            let mut last_group = class[0].group;
             for candidate in class {
+                band += u32::from(!strict && candidate.group != last_group);
+                last_group = candidate.group;
                 let task = &stored[candidate.place as usize];
                 let figures = &task.figures;
                 end += figures.run.most as u128;
@@ -255,7 +268,18 @@ impl Plan {
             }
             band += !strict as u32;
         }
-        Ok(Self { tasks, steps, late })
+        Ok(Self {
+            tasks,
+            steps,
+            late,
+            is_asked_for,
+        })
+    }
+
+    /// Returns true if the user has asked for another order than the one with the least average
+    /// turnaround, by priorities or deadlines.
+    pub const fn is_asked_for(&self) -> bool {
+        self.is_asked_for
     }
 
     /// Returns the tasks by rank. The ready task of the lowest rank runs.
@@ -272,4 +296,32 @@ impl Plan {
     pub fn late(&self) -> &[Late] {
         &self.late
     }
+}
+
+/// Gives each task its group. The candidates are in the order of the profile.
+fn group(profile: &StoredProfile, order: &mut [Candidate]) -> Result<(), Error> {
+    if let Some(stored) = &profile.order {
+        for (candidate, &group) in order.iter_mut().zip(&stored.groups) {
+            candidate.group = group;
+        }
+        return Ok(());
+    }
+    let edges = waits::edges(profile)?;
+    let runs = profile.header.runs;
+    let counting = edges.iter().filter(|edge| edge.counts(runs));
+    let pairs = counting.flat_map(|edge| {
+        let back = edge.is_stream(runs).then_some((edge.waiter, edge.waker));
+        core::iter::once((edge.waker, edge.waiter)).chain(back)
+    });
+    let mut tasks = reserved(order.len())?;
+    let of = order.iter().zip(&profile.tasks);
+    tasks.extend(of.map(|(candidate, stored)| groups::Task {
+        run: stored.figures.run.mean(stored.runs),
+        alone: candidate.sort_key.0,
+    }));
+    let groups = groups::groups(&tasks, pairs)?;
+    for (candidate, group) in order.iter_mut().zip(groups) {
+        candidate.group = group;
+    }
+    Ok(())
 }

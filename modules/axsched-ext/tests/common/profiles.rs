@@ -47,5 +47,6 @@ pub fn profile(program: &str, tasks: impl IntoIterator<Item = StoredTask>) -> St
     StoredProfile {
         header: header(program),
         tasks: tasks.into_iter().collect(),
+        order: None,
     }
 }

@@ -93,10 +93,18 @@ fn the_largest_profile_is_as_large_as_stated() {
             },
         });
     }
+    largest.order = Some(StoredOrder {
+        cpus: u16::MAX,
+        groups: (0..MAX_TASKS as u16).collect(),
+    });
     let bytes = encode(&largest).unwrap();
-    // The first 126 parents take one byte and not two.
-    assert_eq!(bytes.len() + 127, MAX_BYTES);
-    assert_eq!(MAX_BYTES, MAX_HEADER_BYTES + 4096 * MAX_TASK_BYTES + 4);
+    // The first 126 parents and the first 128 groups take one byte and not two.
+    assert_eq!(bytes.len() + 127 + 128, MAX_BYTES);
+    let order = 3 + 4096 * 2;
+    assert_eq!(
+        MAX_BYTES,
+        MAX_HEADER_BYTES + 4096 * MAX_TASK_BYTES + order + 4
+    );
     assert!((6_600_000..6_800_000).contains(&MAX_BYTES), "{MAX_BYTES}");
     assert_eq!(decode(&bytes), Ok(largest));
 }

@@ -99,7 +99,14 @@ fn bytes_in_another_form_are_refused() {
         },
     );
     assert_eq!(twice, (TASK_AT + 17, Rule::KeyUnique));
-    assert_eq!(in_task(16, &[0, 0]), (TASK_AT + 17, Rule::Nothing));
+    // What follows the last task is an order: CPUs, and a group for each task.
+    let order = |bytes: &'static [u8]| rule(&one, |profile| profile.extend(bytes));
+    assert_eq!(order(&[1]), (TASK_AT + 18, Rule::Complete));
+    assert_eq!(order(&[0, 0]), (TASK_AT + 17, Rule::OrderCpus));
+    assert_eq!(order(&[1, 1]), (TASK_AT + 17, Rule::OrderGroups));
+    assert_eq!(order(&[0x80, 0x80, 4, 0]), (TASK_AT + 17, Rule::Fits));
+    assert_eq!(order(&[1, 0x80, 0x80, 4]), (TASK_AT + 18, Rule::Fits));
+    assert_eq!(order(&[1, 0, 0]), (TASK_AT + 19, Rule::Nothing));
 
     // Phases.
     let phases = |list: &'static [u8]| in_task(16, list);
@@ -162,7 +169,7 @@ fn bytes_of_starts_and_wakers_in_another_form_are_refused() {
     assert_eq!(in_task(23, &[2]), (23, Rule::PhaseWakes));
     assert_eq!(in_task(24, &[0]), (24, Rule::PhaseWakes));
     assert_eq!(in_task(22, &[3]), (22, Rule::PhaseWakes));
-    assert_eq!(in_task(22, &[0]), (23, Rule::Nothing));
+    assert_eq!(in_task(22, &[0]), (23, Rule::OrderGroups));
     assert_eq!(in_task(22, &[2, 0, 1, 1]), (23, Rule::PhaseWakes));
     assert_eq!(in_task(22, &[2, 4, 1, 1]), (26, Rule::PhaseWakes));
 }
@@ -265,4 +272,29 @@ fn a_profile_that_breaks_a_rule_is_not_encoded() {
         format!("{name}: {error}")
     });
     assert_golden("refused", &refused.collect::<Vec<_>>());
+}
+
+#[test]
+fn order_with_a_gap_or_without_a_task_is_refused() {
+    let with = |tasks: u32, groups: &[u16]| {
+        let mut profile = of((0..tasks).map(|i| child_of_root(i, 5)).collect());
+        profile.order = Some(StoredOrder {
+            cpus: 1,
+            groups: groups.to_vec(),
+        });
+        profile.validate()
+    };
+    let refused = |found| {
+        Err(EncodeError::Inconsistent {
+            task: None,
+            rule: Rule::OrderGroups,
+            found,
+        })
+    };
+    assert_eq!(with(3, &[1, 0, 1]), Ok(()));
+    assert_eq!(with(3, &[2, 0, 2]), refused(1));
+    assert_eq!(with(3, &[1, 1, 2]), refused(0));
+    assert_eq!(with(3, &[0, 1, 3]), refused(3));
+    assert_eq!(with(3, &[0, 1]), refused(2));
+    assert_eq!(with(0, &[]), refused(0));
 }

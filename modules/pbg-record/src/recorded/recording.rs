@@ -198,6 +198,7 @@ impl Recording {
         *profile = Some(StoredProfile {
             header: header(policy, unrecorded, recorder.start()),
             tasks,
+            order: None,
         });
         self.is_measuring.store(false, Release);
         Ok(len)

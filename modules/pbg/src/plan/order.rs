@@ -21,8 +21,10 @@ pub const TIE_FRACTION: u64 = 64;
 pub struct Candidate {
     /// Its priority; [`NO_PRIORITY`] without one (rule 2).
     pub class: u16,
+    /// Its group, by the tasks that wait for each other (rule 3).
+    pub group: u16,
     /// Its place among the profile's tasks, which are in the order of arrival.
-    pub place: u32,
+    pub place: u16,
     pub sort_key: Counts,
     pub weight: Weight,
     pub steps: Range<u32>,
@@ -95,7 +97,7 @@ pub fn give_up_late(
         }
         let most = most(&stored[place as usize]);
         end += most.0 as u128;
-        longest.push((most, place, i as u32)); // has room for every task of the profile
+        longest.push((most, place.into(), i as u32)); // has room for every task of the profile
         if end > due as u128
             && let Some((most, _, given_up)) = longest.pop()
         {
@@ -128,7 +130,7 @@ pub fn longest_last(
             && (task.due == NO_DUE || task.due as u128 >= end)
         {
             unseen -= 1;
-            longest.push((length(task), task.place, unseen as u32));
+            longest.push((length(task), task.place.into(), unseen as u32));
         }
         let (most, _, last) = (longest.pop()).expect("some order has every task in time");
         class[last as usize].rank = rank as u32;

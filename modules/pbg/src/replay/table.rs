@@ -42,8 +42,7 @@ impl Prepared {
     pub fn new(plan: &Plan, on_slow_replay: OnSlowReplay) -> Result<Self, Error> {
         let tasks = plan.tasks();
         // If the user has asked for another order than the shortest first, it may well be slower.
-        let is_asked_for = tasks.last().is_some_and(|last| last.band > 0);
-        let on_slow_replay = if is_asked_for {
+        let on_slow_replay = if plan.is_asked_for() {
             OnSlowReplay::KeepPlan
         } else {
             on_slow_replay

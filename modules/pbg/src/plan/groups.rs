@@ -1,0 +1,462 @@
+//! The order of tasks that wait for each other: groups of tasks, one strictly after the other.
+//!
+//!  1. **Components.** Tasks that wait for each other in a cycle are one component, for example the
+//!     stages of a pipeline. No order among them is right, so they stay together.
+//!  2. **Density.** A component has the CPU time of its tasks, and their number. The density of a set
+//!     is the time for each task. A set is closed if it has every component that one of its own has
+//!     to wait for.
+//!  3. **Blocks.** The closed set with the least density goes first, and is a block. The next block
+//!     is the one of those that are left, and so on.
+//!  4. **Within a block** its components go in an order in which none is before one that it waits for.
+//!     Of those that may be next, the one with the least density goes first.
+//!  5. **Groups.** Each component is a group. Consecutive components of one task that has no edges are
+//!     one group together, because plain shortest first orders them better: by the time that remains.
+//!
+//! **Source.** Sidney, Decomposition algorithms for single-machine sequencing with precedence
+//! relations and deferral costs, 1975. Every best order of tasks that cannot be taken from the CPU
+//! takes the blocks one after the other. Any order within a block is at most twice as long as the
+//! best. If a component has no edges, it is a block, and the rule is shortest first.
+//!
+//! The blocks are found by halving (Fujishige, Lexicographically optimal base of a polymatroid, 1980).
+//! If a closed set of less than the density of the whole exists, it is cut off, and both parts are
+//! cut in the same way. Otherwise the whole is a block. The cut with the least sum of
+//! time − density × number is a minimum cut (Picard, Maximal closure of a graph, 1976), found by
+//! augmenting paths.
+//!
+//! **Cost.** A profile without edges costs one pass over its phases. Otherwise a cut of n components
+//! and e edges takes at most n × (n + e) steps, and there are at most 2n cuts of smaller and smaller
+//! parts. The memory is at most 100 bytes a task and 40 an edge.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::ops::Range;
+
+use pbg_record::error::{Error, reserved};
+
+/// A task as the rule sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its CPU time, in counts. This is its length if it has edges.
+    pub run: u64,
+    /// The time that is before it by plain shortest first. This is its length if it has no edges.
+    pub alone: u64,
+}
+
+/// Returns the group of each task, from 0 without gaps; the tasks of group 0 go first. An edge is a
+/// waker and a waiter, both below the number of tasks, and no edge is there twice.
+///
+/// # Errors
+/// Returns [`Error::NoMemory`] if there is no memory for the graph.
+pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result<Vec<u16>, Error> {
+    let mut groups = filled(0, tasks.len())?;
+    let mut edges = edges.peekable();
+    if edges.peek().is_none() {
+        return Ok(groups);
+    }
+    let graph = Graph::new(tasks.len(), edges)?;
+    let (component, count) = graph.components()?;
+    let mut sums = filled(Sum::default(), count)?;
+    let mut has_edges = filled(false, count)?;
+    for (node, task) in tasks.iter().enumerate() {
+        let at = usize::from(component[node]);
+        let is_alone = graph.is_alone(node as u16);
+        has_edges[at] |= !is_alone;
+        let time = if is_alone { task.alone } else { task.run };
+        sums[at].add(Sum {
+            time: time.into(),
+            tasks: 1,
+        });
+    }
+    let of = |node: u16| component[usize::from(node)];
+    let between = graph
+        .edges
+        .iter()
+        .map(|&(waker, waiter)| (of(waker), of(waiter)));
+    let graph = Graph::new(count, between.filter(|(waker, waiter)| waker != waiter))?;
+
+    let mut joined: Vec<u16> = reserved(count)?;
+    let mut plain: Vec<u16> = reserved(count)?;
+    for node in 0..count as u16 {
+        let list = if has_edges[usize::from(node)] {
+            &mut joined
+        } else {
+            &mut plain
+        };
+        list.push(node);
+    }
+    plain.sort_by_key(|&node| sums[usize::from(node)].time);
+    let blocks = Blocks::new(&graph, &sums)?.find(&mut joined)?;
+    let mut plain = plain.into_iter().peekable();
+
+    // The group of each component, in the order of the components.
+    let mut group_of = filled(0u16, count)?;
+    let (mut next, mut is_open) = (0, false);
+    let mut give = |node: u16, is_plain: bool| {
+        if is_open && !is_plain {
+            next += 1; // the plain ones before it are a group
+        }
+        is_open = is_plain;
+        group_of[usize::from(node)] = next;
+        next += u16::from(!is_plain);
+    };
+    for (block, sum) in blocks {
+        let density = sum.density();
+        while let Some(node) = plain.next_if(|&node| sums[usize::from(node)].density() < density) {
+            give(node, true);
+        }
+        for &node in &joined[block] {
+            give(node, false);
+        }
+    }
+    plain.for_each(|node| give(node, true));
+    for (group, component) in groups.iter_mut().zip(component) {
+        *group = group_of[usize::from(component)];
+    }
+    Ok(groups)
+}
+
+fn filled<A: Clone>(value: A, len: usize) -> Result<Vec<A>, Error> {
+    let mut vec = reserved(len)?;
+    vec.resize(len, value);
+    Ok(vec)
+}
+
+/// The edges of a graph, by either end.
+struct Graph {
+    /// Each edge as the node before and the node after, sorted by the node after.
+    edges: Vec<(u16, u16)>,
+    /// Where the edges to a node begin, and behind the last node the number of edges.
+    to: Vec<u32>,
+    /// The indices of the edges, sorted by the node before.
+    by_before: Vec<u32>,
+    /// Where the edges from a node begin in `by_before`, and behind the last node their number.
+    from: Vec<u32>,
+}
+
+impl Graph {
+    fn new(nodes: usize, pairs: impl Iterator<Item = (u16, u16)>) -> Result<Self, Error> {
+        let mut edges: Vec<(u16, u16)> = Vec::new();
+        for pair in pairs {
+            edges.try_reserve(1).map_err(|_| Error::NoMemory)?;
+            edges.push(pair);
+        }
+        edges.sort_unstable_by_key(|&(before, after)| (after, before));
+        edges.dedup();
+        let mut by_before: Vec<u32> = reserved(edges.len())?;
+        by_before.extend(0..edges.len() as u32);
+        by_before.sort_unstable_by_key(|&edge| edges[edge as usize]);
+        let starts = |node: &dyn Fn(usize) -> u16| {
+            let mut starts = filled(0, nodes + 1)?;
+            for at in 0..edges.len() {
+                starts[usize::from(node(at)) + 1] = at as u32 + 1;
+            }
+            // A node without edges begins where the one before it ends.
+            for node in 1..=nodes {
+                starts[node] = starts[node].max(starts[node - 1]);
+            }
+            Ok(starts)
+        };
+        let to = starts(&|at| edges[at].1)?;
+        let from = starts(&|at| edges[by_before[at] as usize].0)?;
+        Ok(Self {
+            edges,
+            to,
+            by_before,
+            from,
+        })
+    }
+
+    /// Returns the edges to a node.
+    fn to(&self, node: u16) -> Range<usize> {
+        let node = usize::from(node);
+        self.to[node] as usize..self.to[node + 1] as usize
+    }
+
+    /// Returns the edges from a node.
+    fn from(&self, node: u16) -> impl Iterator<Item = usize> {
+        let node = usize::from(node);
+        let range = self.from[node] as usize..self.from[node + 1] as usize;
+        self.by_before[range].iter().map(|&edge| edge as usize)
+    }
+
+    fn is_alone(&self, node: u16) -> bool {
+        self.to(node).is_empty() && self.from(node).next().is_none()
+    }
+
+    /// Returns the component of each node, and the number of components (rule 1). No component has
+    /// to wait for one of a higher number.
+    ///
+    /// This is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) with a
+    /// list in place of recursion. It follows the edges backwards.
+    fn components(&self) -> Result<(Vec<u16>, usize), Error> {
+        const UNSEEN: u16 = u16::MAX;
+        let nodes = self.to.len() - 1;
+        let mut component = filled(UNSEEN, nodes)?;
+        let mut order = filled(UNSEEN, nodes)?;
+        let mut lowest = filled(UNSEEN, nodes)?;
+        let mut open: Vec<u16> = reserved(nodes)?;
+        let mut path: Vec<(u16, u32)> = reserved(nodes)?;
+        let (mut seen, mut components) = (0, 0);
+        for first in 0..nodes as u16 {
+            if order[usize::from(first)] == UNSEEN {
+                path.push((first, self.to[usize::from(first)]));
+            }
+            while let Some((node, next)) = path.last_mut() {
+                let (node, here) = (*node, usize::from(*node));
+                if order[here] == UNSEEN {
+                    (order[here], lowest[here]) = (seen, seen);
+                    seen += 1;
+                    open.push(node);
+                }
+                if *next < self.to[here + 1] {
+                    let there = self.edges[*next as usize].0;
+                    *next += 1;
+                    let place = usize::from(there);
+                    if order[place] == UNSEEN {
+                        path.push((there, self.to[place]));
+                    } else if component[place] == UNSEEN {
+                        lowest[here] = lowest[here].min(order[place]);
+                    }
+                    continue;
+                }
+                path.pop();
+                if let Some(&(parent, _)) = path.last() {
+                    let parent = usize::from(parent);
+                    lowest[parent] = lowest[parent].min(lowest[here]);
+                }
+                if lowest[here] == order[here] {
+                    while let Some(member) = open.pop() {
+                        component[usize::from(member)] = components;
+                        if member == node {
+                            break;
+                        }
+                    }
+                    components += 1;
+                }
+            }
+        }
+        Ok((component, usize::from(components)))
+    }
+}
+
+/// The time and the number of tasks of a set (rule 2).
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    time: u128,
+    tasks: u64,
+}
+
+impl Sum {
+    const fn add(&mut self, other: Self) {
+        self.time += other.time;
+        self.tasks += other.tasks;
+    }
+
+    /// Returns the density, in parts of a count.
+    const fn density(self) -> u128 {
+        (self.time << 16) / self.tasks as u128
+    }
+
+    /// Returns how much this set is below the density of `whole`, times the tasks of both. The sum
+    /// of a set is that of its parts.
+    const fn gain(self, whole: Self) -> i128 {
+        whole.time as i128 * self.tasks as i128 - self.time as i128 * whole.tasks as i128
+    }
+}
+
+/// The search for blocks (rule 3) in a graph without cycles.
+struct Blocks<'a> {
+    graph: &'a Graph,
+    sums: &'a [Sum],
+    /// The part that a node is in: the place of its first node.
+    part: Vec<u16>,
+    /// A node's gain, less what is set off.
+    gain: Vec<i128>,
+    /// How much of the gain behind an edge is set off against the loss before it.
+    flow: Vec<i128>,
+    /// The edge by which the search came to a node.
+    by: Vec<u32>,
+    /// True for a node that the search has reached, or that is cut off.
+    is_reached: Vec<bool>,
+    reached: Vec<u16>,
+}
+
+/// The search began at this node.
+const START: u32 = u32::MAX;
+
+impl<'a> Blocks<'a> {
+    fn new(graph: &'a Graph, sums: &'a [Sum]) -> Result<Self, Error> {
+        let nodes = sums.len();
+        Ok(Self {
+            graph,
+            sums,
+            part: filled(0, nodes)?,
+            gain: filled(0, nodes)?,
+            flow: filled(0, graph.edges.len())?,
+            by: filled(START, nodes)?,
+            is_reached: filled(false, nodes)?,
+            reached: reserved(nodes)?,
+        })
+    }
+
+    /// Sorts the nodes into blocks, and each block by rule 4. Returns the blocks with their sums.
+    fn find(mut self, nodes: &mut [u16]) -> Result<Vec<(Range<usize>, Sum)>, Error> {
+        let mut blocks = reserved(nodes.len())?;
+        let mut parts: Vec<Range<usize>> = reserved(nodes.len())?;
+        let mut rest: Vec<u16> = reserved(nodes.len())?;
+        parts.push(0..nodes.len());
+        while let Some(part) = parts.pop() {
+            let here = &mut nodes[part.clone()];
+            let mut whole = Sum::default();
+            here.iter()
+                .for_each(|&node| whole.add(self.sums[usize::from(node)]));
+            if !self.cut(here, whole) {
+                self.sort(here)?;
+                blocks.push((part, whole));
+                continue;
+            }
+            // Both keep their order, so that equal profiles have equal plans.
+            rest.clear();
+            let mut cut = 0;
+            for at in 0..here.len() {
+                let node = here[at];
+                if self.is_reached[usize::from(node)] {
+                    here[cut] = node;
+                    cut += 1;
+                } else {
+                    rest.push(node);
+                }
+            }
+            let rest_part = (part.start + cut) as u16;
+            rest.iter()
+                .for_each(|&node| self.part[usize::from(node)] = rest_part);
+            here[cut..].copy_from_slice(&rest);
+            parts.push(part.start + cut..part.end);
+            parts.push(part.start..part.start + cut);
+        }
+        Ok(blocks)
+    }
+
+    /// Reaches the closed set of the most gain, the smallest of several. Returns false if no set has
+    /// a gain. Then no closed set has less density than `whole`.
+    fn cut(&mut self, nodes: &[u16], whole: Sum) -> bool {
+        for &node in nodes {
+            let here = usize::from(node);
+            self.gain[here] = self.sums[here].gain(whole);
+            self.is_reached[here] = false;
+            self.flow[self.graph.to(node)].fill(0);
+        }
+        let mut is_cut = false;
+        for &node in nodes {
+            // A node that is cut off takes no part in a search again, because no loss is left before it.
+            while !self.is_reached[usize::from(node)] && self.gain[usize::from(node)] > 0 {
+                is_cut |= !self.set_off(node);
+            }
+        }
+        is_cut
+    }
+
+    /// Sets the gain of a node off against a loss that has to go before it, as far as one path
+    /// allows. Returns false if there is no such loss, and leaves what it has reached cut off.
+    fn set_off(&mut self, from: u16) -> bool {
+        let graph = self.graph;
+        self.reached.clear();
+        self.reach(from, START, self.part[usize::from(from)]);
+        let mut at = 0;
+        let loss = loop {
+            let Some(&node) = self.reached.get(at) else {
+                return false;
+            };
+            if self.gain[usize::from(node)] < 0 {
+                break node;
+            }
+            at += 1;
+            let part = self.part[usize::from(node)];
+            for edge in graph.to(node) {
+                self.reach(graph.edges[edge].0, edge as u32, part);
+            }
+            for edge in graph.from(node) {
+                if self.flow[edge] > 0 {
+                    self.reach(graph.edges[edge].1, edge as u32, part);
+                }
+            }
+        };
+        for &node in &self.reached {
+            self.is_reached[usize::from(node)] = false;
+        }
+        let mut amount = self.gain[usize::from(from)].min(-self.gain[usize::from(loss)]);
+        self.walk_back(loss, |flow, is_along| {
+            if !is_along {
+                amount = amount.min(*flow);
+            }
+        });
+        self.walk_back(loss, |flow, is_along| {
+            *flow += if is_along { amount } else { -amount }
+        });
+        self.gain[usize::from(from)] -= amount;
+        self.gain[usize::from(loss)] += amount;
+        true
+    }
+
+    fn reach(&mut self, node: u16, by: u32, part: u16) {
+        let here = usize::from(node);
+        if !self.is_reached[here] && self.part[here] == part {
+            self.is_reached[here] = true;
+            self.by[here] = by;
+            self.reached.push(node);
+        }
+    }
+
+    /// Visits the edges by which the search came to a node, and if it came from the node after.
+    fn walk_back(&mut self, mut node: u16, mut visit: impl FnMut(&mut i128, bool)) {
+        loop {
+            let by = self.by[usize::from(node)];
+            if by == START {
+                return;
+            }
+            let (before, after) = self.graph.edges[by as usize];
+            let is_along = node == before;
+            visit(&mut self.flow[by as usize], is_along);
+            node = if is_along { after } else { before };
+        }
+    }
+
+    /// Sorts a block by rule 4.
+    fn sort(&mut self, block: &mut [u16]) -> Result<(), Error> {
+        if block.len() < 2 {
+            return Ok(());
+        }
+        let graph = self.graph;
+        let part = self.part[usize::from(block[0])];
+        // The number of nodes that still have to go before a node.
+        let mut missing: Vec<u32> = filled(0, self.sums.len())?;
+        let mut next = BinaryHeap::new();
+        next.try_reserve_exact(block.len())
+            .map_err(|_| Error::NoMemory)?;
+        let density = |node: u16| self.sums[usize::from(node)].density();
+        for &node in &*block {
+            let before = graph.to(node).map(|edge| graph.edges[edge].0);
+            let here = before.filter(|&node| self.part[usize::from(node)] == part);
+            missing[usize::from(node)] = here.count() as u32;
+            if missing[usize::from(node)] == 0 {
+                next.push(Reverse((density(node), node)));
+            }
+        }
+        for place in &mut *block {
+            let Reverse((_, node)) = next.pop().expect("the graph has no cycle");
+            *place = node;
+            for edge in graph.from(node) {
+                let after = graph.edges[edge].1;
+                let missing = &mut missing[usize::from(after)];
+                if self.part[usize::from(after)] == part {
+                    *missing -= 1;
+                    if *missing == 0 {
+                        next.push(Reverse((density(after), after)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

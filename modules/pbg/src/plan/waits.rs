@@ -1,0 +1,188 @@
+//! The wait graph of a profile: which task has to go before which.
+//!
+//!  1. **Edges.** An edge leads from a waker to a waiter: the waker ended at least one wait of the
+//!     waiter, or the waiter's parent spawned it after such a wake. A parent is a waker of its
+//!     children.
+//!  2. **Streams.** Two tasks with at least [`STREAM_WAKES`] such waits a run hand data over piece
+//!     by piece. Neither can go before the other, so there is an edge both ways.
+//!  3. **Late wakes.** Any other edge counts if the waker's last wake of the waiter is in the second
+//!     half of the waker's CPU time. A wake in the first half says little about the rest of its work:
+//!     32 tasks that only share a lock have such wakes at random, and no order.
+//!
+//! **Limits.** A wait that did not happen is not recorded, so its edge is missing. A waker that wakes
+//! more than two tasks in a phase is known only from the waiters' side, and then the place of its
+//! wakes is that of all unnamed ones of the phase. In phases by ending only the exit has a place.
+
+use alloc::vec::Vec;
+
+use pbg_profile::{Ended, PhaseOrder, Place, StoredPhase, StoredProfile, StoredTask, Waker, Woken};
+use pbg_record::error::{Error, reserved};
+use sched_core::units::Counts;
+
+/// The number of waits a run from which two tasks are a stream (rule 2). The number was found by a
+/// trial over random programs: locks reach it rarely, and pipelines always do.
+pub const STREAM_WAKES: u64 = 16;
+
+/// The tasks of a pair, and what the profile knows about the waits of one for the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The index of the waker in the profile.
+    pub waker: u16,
+    /// The index of the waiter in the profile.
+    pub waiter: u16,
+    /// The number of waits that the waker ended, or 0 for a spawn, over all runs.
+    pub waits: u64,
+    /// True if the waker's last wake is in the second half of its CPU time (rule 3).
+    pub is_late: bool,
+}
+
+impl Edge {
+    /// Returns true if the two tasks hand data over piece by piece (rule 2). `runs` is the number of
+    /// runs in the profile.
+    pub fn is_stream(&self, runs: u32) -> bool {
+        self.waits / u64::from(runs.max(1)) >= STREAM_WAKES
+    }
+
+    /// Returns true if the waker has to go before the waiter, or both go together.
+    pub fn counts(&self, runs: u32) -> bool {
+        self.is_late || self.is_stream(runs)
+    }
+}
+
+/// The CPU time of a task, over its runs, at its last wake of something.
+#[derive(Clone, Copy, Default)]
+struct LastWakes {
+    /// The last wake of a task without a name.
+    unnamed: Option<Counts>,
+    /// The last wake of the root.
+    root: Option<Counts>,
+}
+
+/// Returns the edges of a profile, by waker and waiter, each pair once. Edges that do not count are
+/// among them.
+///
+/// # Errors
+/// Returns [`Error::NoMemory`] if there is no memory for them: 24 bytes for each phase that names a
+/// task, and 32 a task during the call.
+pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
+    let tasks = &profile.tasks;
+    let mut last: Vec<LastWakes> = reserved(tasks.len())?;
+    last.extend(tasks.iter().map(last_wakes));
+    let named = |waker: Waker| usize::from(matches!(waker, Waker::Task(_)));
+    let of_task = |task: &StoredTask| {
+        let phases = &task.phases.list;
+        let of_phase = phases.iter().map(|phase| {
+            named(phase.woken_by)
+                + phase
+                    .wakes
+                    .iter()
+                    .map(|woken| named(woken.whom))
+                    .sum::<usize>()
+        });
+        of_phase.sum::<usize>() + 1
+    };
+    let mut edges: Vec<Edge> = reserved(tasks.iter().map(of_task).sum())?;
+    for (index, task) in tasks.iter().enumerate() {
+        let index = index as u16; // a profile has at most MAX_TASKS tasks
+        let half = Counts(task.figures.run.total / 2);
+        for (phase, end) in with_ends(task) {
+            for woken in phase.wakes.iter() {
+                if let Waker::Task(waiter) = woken.whom {
+                    edges.push(Edge {
+                        waker: index,
+                        waiter,
+                        waits: woken.count,
+                        is_late: end.is_some_and(|end| last_wake(phase, end, woken) >= half),
+                    });
+                }
+            }
+            if let (Ended::Block, Waker::Task(waker)) = (phase.ended, phase.woken_by) {
+                let at = last[usize::from(waker)].unnamed;
+                edges.push(Edge {
+                    waker,
+                    waiter: index,
+                    waits: phase.intervals,
+                    is_late: is_late(at, &tasks[usize::from(waker)]),
+                });
+            }
+        }
+        edges.extend(by_spawn(index, task, tasks, &last));
+    }
+    edges.retain(|edge| edge.waker != edge.waiter);
+    edges.sort_unstable_by_key(|edge| (edge.waker, edge.waiter));
+    edges.dedup_by(|next, first| {
+        let is_same = (next.waker, next.waiter) == (first.waker, first.waiter);
+        if is_same {
+            // Both sides may know of the same waits.
+            first.waits = first.waits.max(next.waits);
+            first.is_late |= next.is_late;
+        }
+        is_same
+    });
+    Ok(edges)
+}
+
+/// Returns the edge to a task from the task without which it would not have been spawned.
+fn by_spawn(
+    index: u16,
+    task: &StoredTask,
+    tasks: &[StoredTask],
+    last: &[LastWakes],
+) -> Option<Edge> {
+    let (waker, is_late) = match (task.place, task.spawned.after) {
+        (Place::Child { parent, .. }, _) => {
+            let parent_run = tasks[parent as usize].figures.run.total / 2;
+            (parent as u16, task.spawned.parent_run.total >= parent_run)
+        }
+        (Place::Root { .. }, Waker::Task(waker)) => {
+            let at = last[usize::from(waker)].root;
+            (waker, is_late(at, &tasks[usize::from(waker)]))
+        }
+        (Place::Root { .. } | Place::Several, _) => return None,
+    };
+    Some(Edge {
+        waker,
+        waiter: index,
+        waits: 0,
+        is_late,
+    })
+}
+
+fn is_late(at: Option<Counts>, waker: &StoredTask) -> bool {
+    at.is_some_and(|at| at.0 >= waker.figures.run.total / 2)
+}
+
+/// Returns the phases of a task, each with the CPU time of the task at its end, over all runs. The
+/// time is known if the phases are in the order in which they ran, or at the exit.
+fn with_ends(task: &StoredTask) -> impl Iterator<Item = (&StoredPhase, Option<Counts>)> {
+    let is_ordered = task.phases.order == PhaseOrder::AsRun;
+    let mut end = Counts::ZERO;
+    task.phases.list.iter().map(move |phase| {
+        end += phase.run;
+        let is_known = is_ordered || phase.ended == Ended::Exit;
+        (phase, is_known.then_some(end))
+    })
+}
+
+/// Returns the CPU time at the last of these wakes in a phase that ends at `end`: it is in the last
+/// run interval, and as late in it as the wakes are on average.
+fn last_wake(phase: &StoredPhase, end: Counts, woken: &Woken) -> Counts {
+    let after = Counts(woken.after.0 / woken.count.max(1));
+    let rest = phase.mean_run().0.saturating_sub(after.0);
+    Counts(end.0.saturating_sub(rest))
+}
+
+fn last_wakes(task: &StoredTask) -> LastWakes {
+    let mut last = LastWakes::default();
+    for (phase, end) in with_ends(task) {
+        for woken in phase.wakes.iter() {
+            let at = end.map(|end| last_wake(phase, end, woken));
+            match woken.whom {
+                Waker::Unknown => last.unnamed = last.unnamed.max(at),
+                Waker::Root => last.root = last.root.max(at),
+                Waker::Timer | Waker::Outside | Waker::Task(_) => {}
+            }
+        }
+    }
+    last
+}
