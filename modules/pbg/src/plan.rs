@@ -13,9 +13,9 @@
 //!     preemption ends none, because it is not the task's doing. Consecutive bursts
 //!     from the same phase are a step. Where the order of the phases is unknown, the
 //!     task has one step of equal bursts.
-//!  4. **Shortest first.** A class in which no task has a deadline is one band. Its
-//!     tasks are ranked by the time before them, and a replay orders them by the part
-//!     of it that remains. The time before a task is the rest of its burst, plus a
+//!  4. **Shortest first.** A class in which no task has a deadline is a band for each
+//!     of its groups (rule 9), mostly one. The tasks of a band are ranked by the time
+//!     before them, and a replay orders them by the part of it that remains. The time before a task is the rest of its burst, plus a
 //!     part of its CPU time after that. The part is the task's weight:
 //!     R / (R + Z × n / [`BLOCKS_IN_FULL`]), where R is its CPU time, Z its blocked
 //!     time, and n the number of blocks. A job, which is never blocked for long,
@@ -32,6 +32,10 @@
 //!  8. **Too much.** If no order has every task in time, the fewest possible are late.
 //!     They lose their deadline, are ranked by rule 6 without it, and are named
 //!     in [`Plan::late`].
+//!  9. **Waits.** Tasks that wait for others are in groups, one strictly after the other:
+//!     those of the profile's [order](pbg_profile::StoredOrder) if it has one, or else
+//!     those of the waits that were recorded ([`waits`], [`groups`]). A class with
+//!     deadlines ignores them.
 //!
 //! **Sources of rule 4.** For tasks that never block, shortest first has the least
 //! average turnaround (Smith, Various optimizers for single-stage production, 1956).
@@ -74,8 +78,8 @@
 //! questions. With the mean for one and the most for the other, putting the longest last
 //! could cost a shorter task its deadline.
 //!
-//! **Cost.** A plan of n tasks takes n log n comparisons. It has 64 bytes a task, 24 a
-//! late task and 16 a step. A task has at least one step and at most
+//! **Cost.** A plan of n tasks takes n log n comparisons, and more if tasks wait for each
+//! other ([`groups`]). It has 64 bytes a task, 24 a late task and 16 a step. A task has at least one step and at most
 //! [`MAX_PHASES`](pbg_profile::MAX_PHASES). Making the plan takes 40 more bytes a task,
 //! and 16 more if any task has a deadline. A replay of n tasks with deadlines has n bands.
 //!
@@ -91,7 +95,7 @@
 //! remaining time, because that could break a promise. The largest deadline, 2^64 − 1,
 //! counts as none.
 
-mod groups;
+pub mod groups;
 mod order;
 mod steps;
 #[cfg(test)]
@@ -313,6 +317,9 @@ fn group(profile: &StoredProfile, order: &mut [Candidate]) -> Result<(), Error> 
         let back = edge.is_stream(runs).then_some((edge.waiter, edge.waker));
         core::iter::once((edge.waker, edge.waiter)).chain(back)
     });
+    if edges.iter().all(|edge| !edge.counts(runs)) {
+        return Ok(());
+    }
     let mut tasks = reserved(order.len())?;
     let of = order.iter().zip(&profile.tasks);
     tasks.extend(of.map(|(candidate, stored)| groups::Task {

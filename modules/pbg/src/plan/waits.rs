@@ -66,8 +66,6 @@ struct LastWakes {
 /// task, and 32 a task during the call.
 pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     let tasks = &profile.tasks;
-    let mut last: Vec<LastWakes> = reserved(tasks.len())?;
-    last.extend(tasks.iter().map(last_wakes));
     let named = |waker: Waker| usize::from(matches!(waker, Waker::Task(_)));
     let of_task = |task: &StoredTask| {
         let phases = &task.phases.list;
@@ -79,9 +77,16 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                     .map(|woken| named(woken.whom))
                     .sum::<usize>()
         });
-        of_phase.sum::<usize>() + 1
+        let is_child = matches!(task.place, Place::Child { .. });
+        of_phase.sum::<usize>() + usize::from(is_child) + named(task.spawned.after)
     };
-    let mut edges: Vec<Edge> = reserved(tasks.iter().map(of_task).sum())?;
+    let most = tasks.iter().map(of_task).sum();
+    let mut edges: Vec<Edge> = reserved(most)?;
+    if most == 0 {
+        return Ok(edges);
+    }
+    let mut last: Vec<LastWakes> = reserved(tasks.len())?;
+    last.extend(tasks.iter().map(last_wakes));
     for (index, task) in tasks.iter().enumerate() {
         let index = index as u16; // a profile has at most MAX_TASKS tasks
         let half = Counts(task.figures.run.total / 2);
@@ -92,7 +97,8 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                         waker: index,
                         waiter,
                         waits: woken.count,
-                        is_late: end.is_some_and(|end| last_wake(phase, end, woken) >= half),
+                        is_late: end
+                            .is_some_and(|end| last_wake(phase, task.runs, end, woken) >= half),
                     });
                 }
             }
@@ -164,11 +170,15 @@ fn with_ends(task: &StoredTask) -> impl Iterator<Item = (&StoredPhase, Option<Co
     })
 }
 
-/// Returns the CPU time at the last of these wakes in a phase that ends at `end`: it is in the last
-/// run interval, and as late in it as the wakes are on average.
-fn last_wake(phase: &StoredPhase, end: Counts, woken: &Woken) -> Counts {
+/// Returns the CPU time at the last of these wakes in a phase of `runs` runs that ends at `end`. It is
+/// in the last run interval, and as late in it as the wakes are on average.
+fn last_wake(phase: &StoredPhase, runs: u32, end: Counts, woken: &Woken) -> Counts {
     let after = Counts(woken.after.0 / woken.count.max(1));
-    let rest = phase.mean_run().0.saturating_sub(after.0);
+    let rest = phase
+        .mean_run()
+        .0
+        .saturating_sub(after.0)
+        .saturating_mul(runs.into());
     Counts(end.0.saturating_sub(rest))
 }
 
@@ -176,7 +186,7 @@ fn last_wakes(task: &StoredTask) -> LastWakes {
     let mut last = LastWakes::default();
     for (phase, end) in with_ends(task) {
         for woken in phase.wakes.iter() {
-            let at = end.map(|end| last_wake(phase, end, woken));
+            let at = end.map(|end| last_wake(phase, task.runs, end, woken));
             match woken.whom {
                 Waker::Unknown => last.unnamed = last.unnamed.max(at),
                 Waker::Root => last.root = last.root.max(at),
@@ -185,4 +195,155 @@ fn last_wakes(task: &StoredTask) -> LastWakes {
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pbg_profile::samples::{child_of_root, of, phase, woken};
+    use pbg_profile::{Phases, Wakes};
+    use std::vec;
+
+    /// Returns a task that runs for 1,000 in these phases.
+    fn task(ordinal: u32, phases: Vec<StoredPhase>) -> StoredTask {
+        let mut task = child_of_root(ordinal, 1000);
+        task.phases.list = phases;
+        task
+    }
+
+    fn wakes(whom: Waker, count: u64, after: u64, phase: StoredPhase) -> StoredPhase {
+        StoredPhase {
+            wakes: Wakes::of([woken(whom, count, after)]),
+            ..phase
+        }
+    }
+
+    fn waits(waker: u16, phase: StoredPhase) -> StoredPhase {
+        StoredPhase {
+            woken_by: Waker::Task(waker),
+            ..phase
+        }
+    }
+
+    fn edge(waker: u16, waiter: u16, waits: u64, is_late: bool) -> Edge {
+        Edge {
+            waker,
+            waiter,
+            waits,
+            is_late,
+        }
+    }
+
+    fn exit(run: u64) -> StoredPhase {
+        phase(Ended::Exit, 1, run, 0)
+    }
+
+    fn block(times: u64, run: u64) -> StoredPhase {
+        phase(Ended::Block, times, run, 7)
+    }
+
+    #[test]
+    fn rule_1_waker_goes_before_waiter() {
+        let waker = task(0, vec![wakes(Waker::Task(1), 1, 900, exit(1000))]);
+        let waiter = task(1, vec![waits(0, block(1, 10)), exit(990)]);
+        let profile = of(vec![waker, waiter]);
+        assert_eq!(edges(&profile), Ok(vec![edge(0, 1, 1, true)]));
+    }
+
+    #[test]
+    fn rule_1_child_goes_behind_a_parent_that_spawns_it_late() {
+        for (parent_run, is_late) in [(499, false), (500, true)] {
+            let mut child = child_of_root(0, 5);
+            child.place = Place::Child {
+                parent: 0,
+                ordinal: 0,
+            };
+            child.spawned.parent_run = pbg_profile::Figure::once(parent_run);
+            let profile = of(vec![task(0, vec![exit(1000)]), child]);
+            assert_eq!(edges(&profile), Ok(vec![edge(0, 1, 0, is_late)]));
+        }
+    }
+
+    #[test]
+    fn rule_1_task_that_main_spawns_after_a_wake_goes_behind_the_waker() {
+        let mut late = child_of_root(1, 5);
+        late.spawned.after = Waker::Task(0);
+        let waker = task(0, vec![wakes(Waker::Root, 1, 0, exit(1000))]);
+        assert_eq!(
+            edges(&of(vec![waker, late.clone()])),
+            Ok(vec![edge(0, 1, 0, false)])
+        );
+        let waker = task(0, vec![wakes(Waker::Root, 1, 1000, exit(1000))]);
+        assert_eq!(edges(&of(vec![waker, late])), Ok(vec![edge(0, 1, 0, true)]));
+    }
+
+    #[test]
+    fn rule_2_two_tasks_with_many_waits_are_a_stream() {
+        let stream = edge(0, 1, STREAM_WAKES, false);
+        assert!(stream.is_stream(1) && stream.counts(1));
+        assert!(!stream.is_stream(2) && !stream.counts(2), "in each run");
+        // Both sides tell of the same waits.
+        let waker = task(0, vec![wakes(Waker::Task(1), 16, 16, block(16, 1000))]);
+        let waiter = task(1, vec![waits(0, block(20, 900)), exit(100)]);
+        assert_eq!(
+            edges(&of(vec![waker, waiter])),
+            Ok(vec![edge(0, 1, 20, true)])
+        );
+    }
+
+    #[test]
+    fn rule_3_last_wake_decides() {
+        let with = |first: u64, last: StoredPhase| {
+            let early = wakes(Waker::Task(1), 1, first, block(1, 400));
+            let waker = task(0, vec![early, last]);
+            let edges = edges(&of(vec![waker, task(1, vec![exit(1000)])])).unwrap();
+            edges[0].is_late
+        };
+        assert!(!with(400, exit(600)));
+        assert!(!with(0, wakes(Waker::Task(1), 1, 99, exit(600))));
+        assert!(with(0, wakes(Waker::Task(1), 1, 100, exit(600))));
+        // The last of three run intervals of 200 each begins at 800.
+        let thrice = wakes(Waker::Task(1), 3, 0, block(3, 600));
+        assert!(with(0, thrice));
+        // The same in each of two runs, with half of the time.
+        let twice = |after| {
+            let mut waker = task(
+                0,
+                vec![block(2, 400), wakes(Waker::Task(1), 2, after, exit(600))],
+            );
+            waker.phases.list[1].intervals = 2;
+            waker.runs = 2;
+            let mut profile = of(vec![waker, task(1, vec![exit(1000)])]);
+            profile.header.runs = 2;
+            edges(&profile).unwrap()[0].is_late
+        };
+        assert!(!twice(99) && twice(100));
+    }
+
+    #[test]
+    fn wakes_without_a_name_are_known_from_the_waiters() {
+        let unnamed = wakes(Waker::Unknown, 3, 2700, exit(1000));
+        let mut tasks = vec![task(0, vec![unnamed])];
+        tasks.extend((1..4).map(|i| task(i, vec![waits(0, block(1, 10)), exit(990)])));
+        let all = (1..4).map(|i| edge(0, i, 1, true)).collect();
+        assert_eq!(edges(&of(tasks)), Ok(all));
+    }
+
+    #[test]
+    fn in_phases_by_ending_only_the_exit_has_a_place() {
+        let by_ending = |list| Phases {
+            order: PhaseOrder::ByEnding,
+            list,
+        };
+        let mut waker = task(0, vec![]);
+        let early = wakes(Waker::Task(1), 1, 400, block(1, 900));
+        waker.phases = by_ending(vec![early, exit(100)]);
+        let waiter = task(1, vec![exit(1000)]);
+        let is_late = |waker: &StoredTask| {
+            edges(&of(vec![waker.clone(), waiter.clone()])).unwrap()[0].is_late
+        };
+        assert!(!is_late(&waker));
+        waker.phases = by_ending(vec![block(1, 900), wakes(Waker::Task(1), 1, 1, exit(100))]);
+        assert!(is_late(&waker));
+    }
 }
