@@ -171,6 +171,42 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
     assert_eq!(Ok(refused), plan);
 }
 
+/// Returns a profile in which each task but every fourth waits for the exit of an earlier one.
+fn profile_with_waits(tasks: u16) -> StoredProfile {
+    let waker = |i: u16| (i % 4 != 0).then(|| i.wrapping_mul(40_503) % i);
+    let mut profile = profile(tasks.into(), 0);
+    for i in 0..tasks {
+        let task = &mut profile.tasks[usize::from(i)];
+        let run = 1 + u64::from(i) * 7 % 100;
+        task.figures.run = Figure::once(run);
+        let mut block = StoredPhase::new(Ended::Block, 1, Counts(0), Counts(1));
+        block.woken_by = waker(i).map_or(Waker::Timer, Waker::Task);
+        let mut exit = StoredPhase::new(Ended::Exit, 1, Counts(run), Counts(0));
+        let woken = (i + 1..tasks).filter(|&other| waker(other) == Some(i));
+        exit.wakes = Wakes::of(woken.map(|other| Woken {
+            whom: Waker::Task(other),
+            count: 1,
+            after: Counts(run),
+        }));
+        task.phases.list = vec![block, exit];
+    }
+    profile
+}
+
+#[test]
+fn a_plan_of_tasks_that_wait_takes_what_is_stated_or_is_refused() {
+    let profile = profile_with_waits(256);
+    let (plan, bytes) = peak(|| Plan::of(&profile));
+    let plan = plan.unwrap();
+    assert!(
+        plan.tasks().last().unwrap().band > 128,
+        "most are a group of their own"
+    );
+    assert!(bytes <= 64 << 10, "{bytes}");
+    let refused = refused_until_granted(Error::NoMemory, || (), || Plan::of(&profile));
+    assert_eq!(refused, plan);
+}
+
 #[test]
 fn writing_a_frame_allocates_nothing() {
     struct Nowhere;

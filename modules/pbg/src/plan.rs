@@ -312,14 +312,15 @@ fn group(profile: &StoredProfile, order: &mut [Candidate]) -> Result<(), Error> 
     }
     let edges = waits::edges(profile)?;
     let runs = profile.header.runs;
-    let counting = edges.iter().filter(|edge| edge.counts(runs));
-    let pairs = counting.flat_map(|edge| {
-        let back = edge.is_stream(runs).then_some((edge.waiter, edge.waker));
-        core::iter::once((edge.waker, edge.waiter)).chain(back)
-    });
     if edges.iter().all(|edge| !edge.counts(runs)) {
         return Ok(());
     }
+    // The edges are gone once the graph is made.
+    let counting = edges.into_iter().filter(move |edge| edge.counts(runs));
+    let pairs = counting.flat_map(move |edge| {
+        let back = edge.is_stream(runs).then_some((edge.waiter, edge.waker));
+        core::iter::once((edge.waker, edge.waiter)).chain(back)
+    });
     let mut tasks = reserved(order.len())?;
     let of = order.iter().zip(&profile.tasks);
     tasks.extend(of.map(|(candidate, stored)| groups::Task {

@@ -55,27 +55,8 @@ pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result
     if edges.peek().is_none() {
         return Ok(groups);
     }
-    let graph = Graph::new(tasks.len(), edges)?;
-    let (component, count) = graph.components()?;
-    let mut sums = filled(Sum::default(), count)?;
-    let mut has_edges = filled(false, count)?;
-    for (node, task) in tasks.iter().enumerate() {
-        let at = usize::from(component[node]);
-        let is_alone = graph.is_alone(node as u16);
-        has_edges[at] |= !is_alone;
-        let time = if is_alone { task.alone } else { task.run };
-        sums[at].add(Sum {
-            time: time.into(),
-            tasks: 1,
-        });
-    }
-    let of = |node: u16| component[usize::from(node)];
-    let between = graph
-        .edges
-        .iter()
-        .map(|&(waker, waiter)| (of(waker), of(waiter)));
-    let graph = Graph::new(count, between.filter(|(waker, waiter)| waker != waiter))?;
-
+    let (graph, component, sums, has_edges) = contracted(tasks, edges)?;
+    let count = sums.len();
     let mut joined: Vec<u16> = reserved(count)?;
     let mut plain: Vec<u16> = reserved(count)?;
     for node in 0..count as u16 {
@@ -101,12 +82,13 @@ pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result
         group_of[usize::from(node)] = next;
         next += u16::from(!is_plain);
     };
-    for (block, sum) in blocks {
-        let density = sum.density();
+    for block in blocks {
+        let block = &joined[block.range()];
+        let density = Sum::of(block, &sums).density();
         while let Some(node) = plain.next_if(|&node| sums[usize::from(node)].density() < density) {
             give(node, true);
         }
-        for &node in &joined[block] {
+        for &node in block {
             give(node, false);
         }
     }
@@ -115,6 +97,35 @@ pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result
         *group = group_of[usize::from(component)];
     }
     Ok(groups)
+}
+
+/// A graph of components, the component of each task, the sum of each component, and which of them
+/// have edges at their tasks.
+type Contracted = (Graph, Vec<u16>, Vec<Sum>, Vec<bool>);
+
+/// Returns the graph of the components (rule 1).
+fn contracted(
+    tasks: &[Task],
+    edges: impl Iterator<Item = (u16, u16)>,
+) -> Result<Contracted, Error> {
+    let graph = Graph::new(tasks.len(), edges)?;
+    let (component, count) = graph.components()?;
+    let mut sums = filled(Sum::default(), count)?;
+    let mut has_edges = filled(false, count)?;
+    for (node, task) in tasks.iter().enumerate() {
+        let at = usize::from(component[node]);
+        let is_alone = graph.is_alone(node as u16);
+        has_edges[at] |= !is_alone;
+        let time = if is_alone { task.alone } else { task.run };
+        sums[at].add(Sum { time, tasks: 1 });
+    }
+    let of = |node: u16| component[usize::from(node)];
+    let mut edges = graph.edges;
+    for (waker, waiter) in &mut edges {
+        (*waker, *waiter) = (of(*waker), of(*waiter));
+    }
+    edges.retain(|(waker, waiter)| waker != waiter);
+    Ok((Graph::of(count, edges)?, component, sums, has_edges))
 }
 
 fn filled<A: Clone>(value: A, len: usize) -> Result<Vec<A>, Error> {
@@ -142,6 +153,10 @@ impl Graph {
             edges.try_reserve(1).map_err(|_| Error::NoMemory)?;
             edges.push(pair);
         }
+        Self::of(nodes, edges)
+    }
+
+    fn of(nodes: usize, mut edges: Vec<(u16, u16)>) -> Result<Self, Error> {
         edges.sort_unstable_by_key(|&(before, after)| (after, before));
         edges.dedup();
         let mut by_before: Vec<u32> = reserved(edges.len())?;
@@ -244,25 +259,56 @@ impl Graph {
 /// The time and the number of tasks of a set (rule 2).
 #[derive(Clone, Copy, Default)]
 struct Sum {
-    time: u128,
-    tasks: u64,
+    /// At most 2^64 − 1, like every total of a profile.
+    time: u64,
+    tasks: u32,
 }
 
 impl Sum {
+    /// Returns the sum of a set of nodes.
+    fn of(nodes: &[u16], sums: &[Self]) -> Self {
+        let mut sum = Self::default();
+        nodes
+            .iter()
+            .for_each(|&node| sum.add(sums[usize::from(node)]));
+        sum
+    }
+
     const fn add(&mut self, other: Self) {
-        self.time += other.time;
+        self.time = self.time.saturating_add(other.time);
         self.tasks += other.tasks;
     }
 
     /// Returns the density, in parts of a count.
     const fn density(self) -> u128 {
-        (self.time << 16) / self.tasks as u128
+        ((self.time as u128) << 16) / self.tasks as u128
     }
 
     /// Returns how much this set is below the density of `whole`, times the tasks of both. The sum
     /// of a set is that of its parts.
     const fn gain(self, whole: Self) -> i128 {
         whole.time as i128 * self.tasks as i128 - self.time as i128 * whole.tasks as i128
+    }
+}
+
+/// A part of a list of nodes.
+#[derive(Clone, Copy)]
+struct Part {
+    start: u16,
+    end: u16,
+}
+
+impl Part {
+    /// Returns the part from `start` to before `end`. Both are at most the number of tasks.
+    const fn of(start: usize, end: usize) -> Self {
+        Self {
+            start: start as u16,
+            end: end as u16,
+        }
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start.into()..self.end.into()
     }
 }
 
@@ -307,20 +353,17 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// Sorts the nodes into blocks, and each block by rule 4. Returns the blocks with their sums.
-    fn find(mut self, nodes: &mut [u16]) -> Result<Vec<(Range<usize>, Sum)>, Error> {
+    /// Sorts the nodes into blocks, and each block by rule 4. Returns the blocks.
+    fn find(mut self, nodes: &mut [u16]) -> Result<Vec<Part>, Error> {
         let mut blocks = reserved(nodes.len())?;
-        let mut parts: Vec<Range<usize>> = reserved(nodes.len())?;
+        let mut parts: Vec<Part> = reserved(nodes.len())?;
         let mut rest: Vec<u16> = reserved(nodes.len())?;
-        parts.push(0..nodes.len());
+        parts.push(Part::of(0, nodes.len()));
         while let Some(part) = parts.pop() {
-            let here = &mut nodes[part.clone()];
-            let mut whole = Sum::default();
-            here.iter()
-                .for_each(|&node| whole.add(self.sums[usize::from(node)]));
-            if !self.cut(here, whole) {
+            let here = &mut nodes[part.range()];
+            if !self.cut(here) {
                 self.sort(here)?;
-                blocks.push((part, whole));
+                blocks.push(part);
                 continue;
             }
             // Both keep their order, so that equal profiles have equal plans.
@@ -335,20 +378,22 @@ impl<'a> Blocks<'a> {
                     rest.push(node);
                 }
             }
-            let rest_part = (part.start + cut) as u16;
-            rest.iter()
-                .for_each(|&node| self.part[usize::from(node)] = rest_part);
             here[cut..].copy_from_slice(&rest);
-            parts.push(part.start + cut..part.end);
-            parts.push(part.start..part.start + cut);
+            let Range { start, end } = part.range();
+            let last = Part::of(start + cut, end);
+            rest.iter()
+                .for_each(|&node| self.part[usize::from(node)] = last.start);
+            parts.push(last);
+            parts.push(Part::of(start, start + cut));
         }
         Ok(blocks)
     }
 
     /// Reaches the closed set of the most gain, the smallest of several. Returns false if no set has
-    /// a gain. Then no closed set has less density than `whole`. It is also false when all steps are
+    /// a gain. Then no closed set has less density than all of them. It is also false when all steps are
     /// taken, and the rest becomes one block.
-    fn cut(&mut self, nodes: &[u16], whole: Sum) -> bool {
+    fn cut(&mut self, nodes: &[u16]) -> bool {
+        let whole = Sum::of(nodes, self.sums);
         for &node in nodes {
             let here = usize::from(node);
             self.gain[here] = self.sums[here].gain(whole);

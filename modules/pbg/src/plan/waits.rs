@@ -21,7 +21,7 @@ use sched_core::units::Counts;
 
 /// The number of waits a run from which two tasks are a stream (rule 2). The number was found by a
 /// trial over random programs: locks reach it rarely, and pipelines always do.
-pub const STREAM_WAKES: u64 = 16;
+pub const STREAM_WAKES: u32 = 16;
 
 /// The tasks of a pair, and what the profile knows about the waits of one for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub struct Edge {
     pub waker: u16,
     /// The index of the waiter in the profile.
     pub waiter: u16,
-    /// The number of waits that the waker ended, or 0 for a spawn, over all runs.
-    pub waits: u64,
+    /// The number of waits that the waker ended, over all runs; 0 for a spawn, and at most 2^32 − 1.
+    pub waits: u32,
     /// True if the waker's last wake is in the second half of its CPU time (rule 3).
     pub is_late: bool,
 }
@@ -40,7 +40,7 @@ impl Edge {
     /// Returns true if the two tasks hand data over piece by piece (rule 2). `runs` is the number of
     /// runs in the profile.
     pub fn is_stream(&self, runs: u32) -> bool {
-        self.waits / u64::from(runs.max(1)) >= STREAM_WAKES
+        self.waits / runs.max(1) >= STREAM_WAKES
     }
 
     /// Returns true if the waker has to go before the waiter, or both go together.
@@ -62,7 +62,7 @@ struct LastWakes {
 /// among them.
 ///
 /// # Errors
-/// Returns [`Error::NoMemory`] if there is no memory for them: 24 bytes for each phase that names a
+/// Returns [`Error::NoMemory`] if there is no memory for them: 12 bytes for each phase that names a
 /// task, and 32 a task during the call.
 pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     let tasks = &profile.tasks;
@@ -96,7 +96,7 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                     edges.push(Edge {
                         waker: index,
                         waiter,
-                        waits: woken.count,
+                        waits: saturated(woken.count),
                         is_late: end
                             .is_some_and(|end| last_wake(phase, task.runs, end, woken) >= half),
                     });
@@ -107,7 +107,7 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                 edges.push(Edge {
                     waker,
                     waiter: index,
-                    waits: phase.intervals,
+                    waits: saturated(phase.intervals),
                     is_late: is_late(at, &tasks[usize::from(waker)]),
                 });
             }
@@ -152,6 +152,10 @@ fn by_spawn(
         waits: 0,
         is_late,
     })
+}
+
+fn saturated(count: u64) -> u32 {
+    count.try_into().unwrap_or(u32::MAX)
 }
 
 fn is_late(at: Option<Counts>, waker: &StoredTask) -> bool {
@@ -225,7 +229,7 @@ mod tests {
         }
     }
 
-    fn edge(waker: u16, waiter: u16, waits: u64, is_late: bool) -> Edge {
+    fn edge(waker: u16, waiter: u16, waits: u32, is_late: bool) -> Edge {
         Edge {
             waker,
             waiter,
