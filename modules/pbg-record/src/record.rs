@@ -354,10 +354,17 @@ impl Record {
         let whom = woken
             .index()
             .map_or(Waker::Root, |index| Waker::Task(index as u16));
+        // A preemption ends no run interval of a phase.
+        let run = self.run.get().wrapping_add(now.0);
+        let burst = self.burst(run);
+        let after = match burst.yields() {
+            0 => Counts(burst.run),
+            _ => now - Counts(self.began.get()),
+        };
         self.wakes.add_one(Woken {
             whom,
             count: 1,
-            after: now - Counts(self.began.get()),
+            after,
         });
     }
 

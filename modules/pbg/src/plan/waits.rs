@@ -5,9 +5,13 @@
 //!     children.
 //!  2. **Streams.** Two tasks with at least [`STREAM_WAKES`] such waits a run hand data over piece
 //!     by piece. Neither can go before the other, so there is an edge both ways.
-//!  3. **Late wakes.** Any other edge counts if the waker's last wake of the waiter is in the second
-//!     half of the waker's CPU time. A wake in the first half says little about the rest of its work:
-//!     32 tasks that only share a lock have such wakes at random, and no order.
+//!  3. **Late wakes.** Any other edge counts if the waker's last wake of the waiter is known to be in
+//!     the second half of the waker's CPU time. A wake in the first half says little about the rest of
+//!     its work: 32 tasks that only share a lock have such wakes at random, and no order. A phase tells
+//!     the place of its last wake if it has one run interval, or a wake in each.
+//!  4. **Mutual waits.** Such an edge does not count if there are also waits the other way, as between
+//!     a server and a client that seldom waits for it. Neither goes before the other, and the waits
+//!     are too few to keep the two together.
 //!
 //! **Limits.** A wait that did not happen is not recorded, so its edge is missing. A waker that wakes
 //! more than two tasks in a phase is known only from the waiters' side, and then the place of its
@@ -34,6 +38,8 @@ pub struct Edge {
     pub waits: u32,
     /// True if the waker's last wake is in the second half of its CPU time (rule 3).
     pub is_late: bool,
+    /// True if the waiter has also ended waits of the waker (rule 4).
+    pub is_mutual: bool,
 }
 
 impl Edge {
@@ -45,7 +51,7 @@ impl Edge {
 
     /// Returns true if the waker has to go before the waiter, or both go together.
     pub fn counts(&self, runs: u32) -> bool {
-        self.is_late || self.is_stream(runs)
+        self.is_stream(runs) || self.is_late && !self.is_mutual
     }
 }
 
@@ -89,7 +95,6 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     last.extend(tasks.iter().map(last_wakes));
     for (index, task) in tasks.iter().enumerate() {
         let index = index as u16; // a profile has at most MAX_TASKS tasks
-        let half = Counts(task.figures.run.total / 2);
         for (phase, end) in with_ends(task) {
             for woken in phase.wakes.iter() {
                 if let Waker::Task(waiter) = woken.whom {
@@ -97,8 +102,8 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                         waker: index,
                         waiter,
                         waits: saturated(woken.count),
-                        is_late: end
-                            .is_some_and(|end| last_wake(phase, task.runs, end, woken) >= half),
+                        is_late: is_late(last_wake(phase, task.runs, end, woken), task),
+                        is_mutual: false,
                     });
                 }
             }
@@ -109,6 +114,7 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                     waiter: index,
                     waits: saturated(phase.intervals),
                     is_late: is_late(at, &tasks[usize::from(waker)]),
+                    is_mutual: false,
                 });
             }
         }
@@ -125,6 +131,11 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
         }
         is_same
     });
+    for index in 0..edges.len() {
+        let Edge { waker, waiter, .. } = edges[index];
+        let back = edges.binary_search_by_key(&(waiter, waker), |edge| (edge.waker, edge.waiter));
+        edges[index].is_mutual = back.is_ok_and(|back| edges[back].waits > 0);
+    }
     Ok(edges)
 }
 
@@ -151,6 +162,7 @@ fn by_spawn(
         waiter: index,
         waits: 0,
         is_late,
+        is_mutual: false,
     })
 }
 
@@ -174,23 +186,22 @@ fn with_ends(task: &StoredTask) -> impl Iterator<Item = (&StoredPhase, Option<Co
     })
 }
 
-/// Returns the CPU time at the last of these wakes in a phase of `runs` runs that ends at `end`. It is
-/// in the last run interval, and as late in it as the wakes are on average.
-fn last_wake(phase: &StoredPhase, runs: u32, end: Counts, woken: &Woken) -> Counts {
-    let after = Counts(woken.after.0 / woken.count.max(1));
-    let rest = phase
-        .mean_run()
-        .0
-        .saturating_sub(after.0)
-        .saturating_mul(runs.into());
-    Counts(end.0.saturating_sub(rest))
+/// Returns the CPU time at the last of these wakes in a phase of `runs` runs that ends at `end`, if the
+/// phase tells it (rule 3). It is in the last run interval, as late in it as the wakes are on average.
+fn last_wake(phase: &StoredPhase, runs: u32, end: Option<Counts>, woken: &Woken) -> Option<Counts> {
+    let is_known = phase.intervals <= woken.count.max(runs.into());
+    let after = woken.after.0 / woken.count.max(1);
+    let rest = phase.mean_run().0.saturating_sub(after);
+    let rest = rest.saturating_mul(runs.into());
+    end.filter(|_| is_known)
+        .map(|end| Counts(end.0.saturating_sub(rest)))
 }
 
 fn last_wakes(task: &StoredTask) -> LastWakes {
     let mut last = LastWakes::default();
     for (phase, end) in with_ends(task) {
         for woken in phase.wakes.iter() {
-            let at = end.map(|end| last_wake(phase, task.runs, end, woken));
+            let at = last_wake(phase, task.runs, end, woken);
             match woken.whom {
                 Waker::Unknown => last.unnamed = last.unnamed.max(at),
                 Waker::Root => last.root = last.root.max(at),
@@ -235,6 +246,7 @@ mod tests {
             waiter,
             waits,
             is_late,
+            is_mutual: false,
         }
     }
 
@@ -322,6 +334,43 @@ mod tests {
             edges(&profile).unwrap()[0].is_late
         };
         assert!(!twice(99) && twice(100));
+    }
+
+    #[test]
+    fn rule_3_phase_with_a_wake_in_few_intervals_tells_no_place() {
+        let with = |count, phase| {
+            let waker = task(0, vec![wakes(Waker::Task(1), count, 0, phase)]);
+            edges(&of(vec![waker, task(1, vec![exit(1000)])])).unwrap()[0].is_late
+        };
+        let yields = phase(Ended::Yield, 10, 1000, 0);
+        assert!(!with(9, yields) && with(10, yields));
+        assert!(with(1, phase(Ended::Yield, 1, 1000, 0)) == with(1, exit(1000)));
+    }
+
+    #[test]
+    fn rule_4_few_waits_both_ways_do_not_count() {
+        let both = |back: u64| {
+            let waker = wakes(Waker::Task(1), 1, 1000, exit(1000));
+            let waker = task(0, vec![waits(1, block(back, 0)), waker]);
+            let waiter = task(1, vec![waits(0, block(1, 10)), exit(990)]);
+            edges(&of(vec![waker, waiter])).unwrap()
+        };
+        let all = both(3);
+        assert!(all.iter().all(|edge| edge.is_mutual && !edge.counts(1)));
+        // Many waits are a stream, both ways or one.
+        assert!(both(16)[1].counts(1));
+        // A parent that waits for its child goes behind it.
+        let mut child = task(1, vec![wakes(Waker::Task(0), 1, 1000, exit(1000))]);
+        child.place = Place::Child {
+            parent: 0,
+            ordinal: 0,
+        };
+        let parent = task(0, vec![waits(1, block(1, 10)), exit(990)]);
+        let all = edges(&of(vec![parent, child])).unwrap();
+        assert_eq!(
+            all.iter().map(|edge| edge.counts(1)).collect::<Vec<_>>(),
+            [false, true]
+        );
     }
 
     #[test]
