@@ -408,6 +408,7 @@ fn task(reader: &mut Reader, before: &[StoredTask]) -> Result<StoredTask, Decode
         runs,
         priority,
         deadline,
+        varies: has(flag::VARIES),
         figures: Figures::from_array(figures),
         phases: phases(reader, has(flag::BY_ENDING))?,
         spawned,

@@ -63,7 +63,8 @@ pub(super) mod flag {
     pub const PRIORITY: u8 = 1 << 2;
     pub const DEADLINE: u8 = 1 << 3;
     pub const BY_ENDING: u8 = 1 << 4;
-    pub const ALL: u8 = KEY | LABEL | PRIORITY | DEADLINE | BY_ENDING;
+    pub const VARIES: u8 = 1 << 5;
+    pub const ALL: u8 = KEY | LABEL | PRIORITY | DEADLINE | BY_ENDING | VARIES;
 }
 
 /// The first number of a [`Place`] that stands for a parent task.
@@ -236,6 +237,7 @@ fn task(task: &StoredTask, before: &[StoredTask], out: &mut impl Sink) {
         (task.priority.is_some(), flag::PRIORITY),
         (task.deadline.is_some(), flag::DEADLINE),
         (task.phases.order == PhaseOrder::ByEnding, flag::BY_ENDING),
+        (task.varies, flag::VARIES),
     ] {
         flags |= if set { bit } else { 0 };
     }

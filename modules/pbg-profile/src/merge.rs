@@ -297,6 +297,7 @@ impl Merged {
         // The sum of all runs fits, so the runs of one task do.
         task.runs += other.runs;
         task.priority = stricter(task.priority, other.priority);
+        task.varies |= other.varies;
         task.deadline = stricter(task.deadline, other.deadline);
         let mut figures = task.figures.to_array();
         for (figure, other) in figures.iter_mut().zip(other.figures.to_array()) {

@@ -91,7 +91,7 @@ impl fmt::Display for Rule {
             Self::Complete => "more before the checksum",
             Self::Nothing => "nothing more",
             Self::Size => "the size of a profile",
-            Self::Flags => "no other flags than 0 to 4",
+            Self::Flags => "no other flags than 0 to 5",
             Self::Parent => "a parent among the tasks before",
             Self::KeyStored => "a key exactly where the place does not give it",
             Self::KeyUnique => "a key that no other task has",

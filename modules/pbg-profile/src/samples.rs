@@ -41,6 +41,7 @@ pub fn task(place: Place, key: TaskKey, run: u64) -> StoredTask {
         runs: 1,
         priority: None,
         deadline: None,
+        varies: false,
         figures: Figures {
             run: Figure::once(run),
             dispatches: Figure::once(1),
@@ -220,6 +221,7 @@ prop_compose! {
         phases in phases(),
         priority in any::<u8>(),
         deadline in proptest::option::of(number()),
+        varies in any::<bool>(),
     ) -> StoredTask {
         StoredTask {
             runs,
@@ -227,6 +229,7 @@ prop_compose! {
             phases,
             priority: NonZeroU8::new(priority),
             deadline: deadline.map(Counts),
+            varies,
             ..child_of_root(0, 0)
         }
     }

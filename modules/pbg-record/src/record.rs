@@ -453,6 +453,7 @@ impl Record {
             runs: 1,
             priority: None,
             deadline: None,
+            varies: false,
             figures,
             phases: self.read_phases(run, ended)?,
             spawned: Spawned {

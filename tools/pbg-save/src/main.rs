@@ -4,13 +4,15 @@
 //! it, and writes it to a file. Called by scripts/qemu-run.sh. Prints `FILE, N tasks, M bytes`, or
 //! one line that says what is wrong, and exits with 1. The file is replaced as a whole or not at
 //! all. An old file that a measurement would not bring back is kept as FILE.old, FILE.old.2 and so
-//! on. That is a profile with priorities or deadlines that a user has set, or any other file.
+//! on. That is a profile with priorities or deadlines that a user has set, or any other file. If the
+//! console also has the tasks of a replay, tasks that did much more in it are marked as varying.
 //!
 //! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a profile of that
 //! program there. Else it prints one line that says what was expected, and exits with 1. Called by
 //! make (scripts/kernel.mk), which knows the guest by these words.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     error::Error,
     fs::{self, File},
     io::Read,
@@ -20,8 +22,11 @@ use std::{
 };
 
 use axsched_ext::{
-    pbg::stored::{
-        self, Architecture, Expected, MAX_BYTES, Mismatch, Program, StoredProfile, Timing,
+    pbg::{
+        OVERRUN_FACTOR, UNPLANNED_YIELD_ALLOWANCE,
+        stored::{
+            self, Architecture, Expected, MAX_BYTES, Mismatch, Program, StoredProfile, Timing,
+        },
     },
     units::{Counts, TaskKey},
 };
@@ -111,8 +116,9 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     // Before it is read, as reading a pipe would wait.
     let old = destination(file).map_err(|error| at(file, error))?;
     let text = fs::read(console).map_err(|error| at(console, error))?;
-    let bytes = stored::read_frame(&text)?;
-    let profile = stored::decode(&bytes)?;
+    let mut profile = stored::decode(&stored::read_frame(&text)?)?;
+    let varying = mark_varying(&mut profile, &String::from_utf8_lossy(&text));
+    let bytes = stored::encode(&profile)?;
     if let Some((why, bytes)) = loss(&old, &profile) {
         let kept = free(&old, &bytes);
         write(&kept, bytes).map_err(|error| at(&kept, error))?;
@@ -123,11 +129,64 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
         );
     }
     write(file, &bytes).map_err(|error| at(file, error))?;
-    Ok(format!(
-        "{} tasks, {} bytes",
-        profile.tasks.len(),
-        bytes.len()
-    ))
+    let of_these = match varying {
+        0 => String::new(),
+        _ => format!(" ({varying} of which varied with the order)"),
+    };
+    let tasks = profile.tasks.len();
+    Ok(format!("{tasks} tasks{of_these}, {} bytes", bytes.len()))
+}
+
+/// Marks the tasks of a profile whose replay, in the same console, used more than twice the recorded
+/// time or yields (rule 8 of PBG). Returns the number of tasks marked.
+fn mark_varying(profile: &mut StoredProfile, console: &str) -> usize {
+    let lines = console
+        .lines()
+        .filter(|line| line.starts_with("SCHED-TASK {"));
+    let mut measured: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
+    let mut varying = BTreeSet::new();
+    for line in lines {
+        let numbers = (number(line, "run_ns"), number(line, "yields"));
+        let (Some(task), (Some(run), Some(yields))) = (text(line, "task"), numbers) else {
+            continue;
+        };
+        match text(line, "phase") {
+            Some("measure") => drop(measured.insert(task, [run, yields])),
+            Some("replay") if let Some([run_before, yields_before]) = measured.get(task) => {
+                let most = yields_before.saturating_mul(OVERRUN_FACTOR);
+                let is_more = run > run_before.saturating_mul(OVERRUN_FACTOR)
+                    || yields > most.saturating_add(UNPLANNED_YIELD_ALLOWANCE);
+                if is_more {
+                    varying.insert(task);
+                }
+            }
+            _ => {}
+        }
+    }
+    let tasks = profile.tasks.iter_mut();
+    let marked = tasks.filter(|task| {
+        task.label
+            .is_some_and(|label| varying.contains(label.as_str()))
+    });
+    marked.map(|task| task.varies = true).count()
+}
+
+/// Returns what stands behind a key in a line of JSON without blanks.
+fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(&format!("\"{key}\":"))?;
+    Some(rest)
+}
+
+fn text<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    value(line, key)?.strip_prefix('"')?.split('"').next()
+}
+
+fn number(line: &str, key: &str) -> Option<u64> {
+    let rest = value(line, key)?;
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
 }
 
 /// Returns the bytes of the old file if the new profile lacks something of it, and why.

@@ -12,8 +12,8 @@ use std::{
 };
 
 use axsched_ext::{
-    pbg::stored::{Program, Timing, decode, encode, write_frame},
-    units::Counts,
+    pbg::stored::{Label, Program, StoredTask, Timing, decode, encode, write_frame},
+    units::{Counts, TaskKey},
 };
 
 fn profile(priority: Option<u8>, deadline: Option<u64>) -> Vec<u8> {
@@ -74,6 +74,51 @@ fn profile_is_saved_and_unedited_one_is_replaced() {
         assert_eq!(folder.read("pbg/a.pbg"), new);
         assert_eq!(fs::read_dir(folder.at("pbg")).expect("a folder").count(), 1);
     }
+}
+
+/// Twice as much time is no more than twice, nor are 64 yields beyond that.
+#[test]
+fn task_that_did_much_more_in_its_replay_varies() {
+    let label = |name| Some(Label::new(name).expect("it is short"));
+    let names = ["time", "yields", "same", "unseen"];
+    let tasks = names.into_iter().zip(0..).map(|(name, i)| StoredTask {
+        key: TaskKey::labelled(name),
+        label: label(name),
+        ..profiles::task(i)
+    });
+    let profile = profiles::profile("realtime", tasks);
+    let folder = Folder::new(&encode(&profile).expect("it is valid"));
+    let line = |phase: &str, task: &str, run: u64, yields: u64| {
+        format!(
+            "SCHED-TASK {{\"app\":\"a\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"run_ns\":{run},\"yields\":{yields}}}\n"
+        )
+    };
+    let console = fs::read_to_string(folder.at("console.log")).expect("a file");
+    let measured = names.map(|name| line("measure", name, 100, 10)).concat();
+    let with = |time: u64, yields: u64| {
+        let replayed = [
+            line("replay", "time", time, 10),
+            line("replay", "yields", 100, yields),
+            line("replay", "same", 90, 9),
+            line("replay", "other", 900, 900),
+        ];
+        let text = format!("{measured}{}{console}", replayed.concat());
+        fs::write(folder.at("console.log"), text).expect("a file");
+        let file = folder.at("a.pbg");
+        let (code, said, _) = folder.save(&file);
+        let saved = decode(&folder.read("a.pbg")).expect("a profile");
+        let varies: Vec<bool> = saved.tasks.iter().map(|task| task.varies).collect();
+        (
+            code,
+            said.contains("(2 of which varied with the order)"),
+            varies,
+        )
+    };
+    assert_eq!(
+        with(201, 85),
+        (Some(0), true, vec![true, true, false, false])
+    );
+    assert_eq!(with(200, 84), (Some(0), false, vec![false; 4]));
 }
 
 /// The file is a link, which stays one; old files are kept where it points to.

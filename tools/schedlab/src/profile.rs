@@ -5,6 +5,7 @@ mod diff;
 mod edit;
 mod file;
 mod fleet;
+mod graph;
 mod merge;
 mod names;
 mod quantity;

@@ -36,6 +36,7 @@ pub fn task(ordinal: u32) -> StoredTask {
         runs: 1,
         priority: None,
         deadline: None,
+        varies: false,
         figures: Figures::default(),
         phases: Phases::default(),
         spawned: Spawned::default(),

@@ -79,6 +79,7 @@ fn the_largest_profile_is_as_large_as_stated() {
             runs: u32::MAX,
             priority: NonZeroU8::new(255),
             deadline: Some(Counts(u64::MAX)),
+            varies: true,
             figures: Figures::from_array([figure; 7]),
             phases: Phases {
                 order: PhaseOrder::AsRun,

@@ -126,6 +126,7 @@ fn by_definition(profiles: &[StoredProfile]) -> StoredProfile {
             runs: all().map(|task| task.runs).sum(),
             priority: all().filter_map(|task| task.priority).min(),
             deadline: all().filter_map(|task| task.deadline).min(),
+            varies: all().any(|task| task.varies),
             figures: Figures::from_array(figures),
             phases: if alike { phases } else { phases.coarsened() },
             spawned: all()

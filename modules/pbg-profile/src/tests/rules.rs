@@ -64,7 +64,7 @@ fn bytes_in_another_form_are_refused() {
 
     // Tasks.
     assert_eq!(in_task(0, &[2]), (TASK_AT, Rule::Parent));
-    assert_eq!(in_task(2, &[0x20]), (TASK_AT + 2, Rule::Flags));
+    assert_eq!(in_task(2, &[0x40]), (TASK_AT + 2, Rule::Flags));
     assert_eq!(in_task(3, &[0]), (TASK_AT, Rule::TaskRuns));
     // With two runs a figure is three numbers.
     const TWO_RUNS: &[u8] = &[

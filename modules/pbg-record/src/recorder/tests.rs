@@ -266,6 +266,23 @@ fn a_wake_is_a_tasks_if_no_tick_follows_closely_and_counts_as_one_of_its() {
     }
 }
 
+/// A phase has no preemptions, so the place of a wake counts from the last yield or block.
+#[test]
+fn wake_after_a_preemption_counts_all_cpu_time_of_the_burst() {
+    for (is_preempted, expected) in [(true, 37), (false, 7)] {
+        let (recorder, tasks, now) = ticking(2);
+        if is_preempted {
+            tasks[0].preempted();
+        }
+        tasks[0].end_interval(Counts(now + 30));
+        tasks[0].begin_interval(Counts(now + 100));
+        recorder.woken(0, tasks[1], tasks[0], Counts(now + 107));
+        let woken = wakes(recorder, now + 2 * TICK);
+        let after: Vec<u64> = woken.iter().map(|woken| woken.after.0).collect();
+        assert_eq!(after, [expected], "{is_preempted}");
+    }
+}
+
 /// It runs at once elsewhere, blocks, and is woken from there, while nothing happens where it
 /// was woken first.
 #[test]

@@ -12,6 +12,9 @@
 //!  4. **Mutual waits.** Such an edge does not count if there are also waits the other way, as between
 //!     a server and a client that seldom waits for it. Neither goes before the other, and the waits
 //!     are too few to keep the two together.
+//!  5. **Work that varies.** A task whose work depends on the order ([`StoredTask::varies`]) waits for
+//!     something that the record does not show. It goes behind the last of those tasks that ended
+//!     before it and do not vary.
 //!
 //! **Limits.** A wait that did not happen is not recorded, so its edge is missing. A waker that wakes
 //! more than two tasks in a phase is known only from the waiters' side, and then the place of its
@@ -84,7 +87,8 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
                     .sum::<usize>()
         });
         let is_child = matches!(task.place, Place::Child { .. });
-        of_phase.sum::<usize>() + usize::from(is_child) + named(task.spawned.after)
+        let others = [is_child, task.varies].into_iter().map(usize::from);
+        of_phase.sum::<usize>() + others.sum::<usize>() + named(task.spawned.after)
     };
     let most = tasks.iter().map(of_task).sum();
     let mut edges: Vec<Edge> = reserved(most)?;
@@ -119,6 +123,14 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
             }
         }
         edges.extend(by_spawn(index, task, tasks, &last));
+        let before = task.varies.then(|| last_before(task, tasks)).flatten();
+        edges.extend(before.map(|waker| Edge {
+            waker,
+            waiter: index,
+            waits: 0,
+            is_late: true,
+            is_mutual: false,
+        }));
     }
     edges.retain(|edge| edge.waker != edge.waiter);
     edges.sort_unstable_by_key(|edge| (edge.waker, edge.waiter));
@@ -164,6 +176,19 @@ fn by_spawn(
         is_late,
         is_mutual: false,
     })
+}
+
+/// Returns the last task that ended before this one and does not vary (rule 5).
+fn last_before(task: &StoredTask, tasks: &[StoredTask]) -> Option<u16> {
+    let end = |task: &StoredTask| {
+        let spawned = Counts(task.spawned.at.mean(task.runs));
+        spawned.saturating_add(task.turnaround())
+    };
+    let before = (0..).zip(tasks).filter(|(_, other)| !other.varies);
+    let before = before.filter(|(_, other)| end(other) <= end(task));
+    before
+        .max_by_key(|(_, other)| end(other))
+        .map(|(index, _)| index)
 }
 
 fn saturated(count: u64) -> u32 {
@@ -371,6 +396,46 @@ mod tests {
             all.iter().map(|edge| edge.counts(1)).collect::<Vec<_>>(),
             [false, true]
         );
+    }
+
+    #[test]
+    fn rule_5_task_that_varies_goes_behind_the_last_that_ended_before_it() {
+        let ending = |ordinal, at, varies| {
+            let mut task = task(ordinal, vec![exit(1000)]);
+            task.figures.ready = pbg_profile::Figure::once(at);
+            task.varies = varies;
+            task
+        };
+        let behind = |tasks: &[StoredTask]| edges(&of(tasks.to_vec())).unwrap();
+        let mut tasks = [
+            (30, false),
+            (10, false),
+            (40, false),
+            (20, true),
+            (35, true),
+        ];
+        let of = |tasks: &[(u64, bool)]| {
+            let of = tasks.iter().zip(0..);
+            of.map(|(&(at, varies), i)| ending(i, at, varies))
+                .collect::<Vec<_>>()
+        };
+        let found = behind(&of(&tasks));
+        assert_eq!(found, [edge(0, 4, 0, true), edge(1, 3, 0, true)]);
+        assert!(found.iter().all(|edge| edge.counts(1)));
+        // It may have been spawned late.
+        let mut late = of(&tasks);
+        late[3].spawned.at = pbg_profile::Figure::once(25);
+        assert_eq!(
+            behind(&late),
+            [edge(2, 3, 0, true), edge(0, 4, 0, true)]
+                .map(|edge| edge)
+                .into_iter()
+                .rev()
+                .collect::<Vec<_>>()
+        );
+        // None ended before it.
+        tasks[1].0 = 21;
+        assert_eq!(behind(&of(&tasks)), [edge(0, 4, 0, true)]);
     }
 
     #[test]

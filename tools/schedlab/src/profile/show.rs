@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     file::{read, title},
+    graph,
     names::Names,
     quantity::Clock,
 };
@@ -77,6 +78,7 @@ fn text(profile: &StoredProfile) -> String {
         grid::text(&line(0).collect::<Vec<_>>(), rows, grid::CLOSE)
     });
     out += &tables.collect::<Vec<_>>().join("\n");
+    out += &graph::text(profile, &names_of, clock);
     if runs > 1 {
         out += "\nMean over a task's runs, ± half the way from the least to the most.\n";
     }

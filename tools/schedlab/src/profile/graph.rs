@@ -1,0 +1,168 @@
+//! The tasks that a profile's tasks wait for, as a picture in text, and the groups of its plan.
+//!
+//! ```text
+//! Waits that the plan goes by (→ goes before, = both wait for each other):
+//!   start → part1 … part6 (6) → join
+//! ```
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use axsched_ext::pbg::{
+    Plan,
+    plan::waits::{Edge, edges},
+    stored::StoredProfile,
+};
+
+use super::{names::Names, quantity::Clock};
+
+/// The most lines of the picture, and of the list of groups.
+const LINES: usize = 10;
+/// The number of tasks from which a list has its first and its last name alone.
+const MANY: usize = 5;
+/// The most edges that are drawn.
+const MOST_EDGES: usize = 1_000;
+
+/// Returns the picture and the groups, or nothing if no wait counts and no order is stored.
+pub fn text(profile: &StoredProfile, names: &Names, clock: Clock) -> String {
+    let (Ok(edges), Ok(plan)) = (edges(profile), Plan::of(profile)) else {
+        return String::new(); // there is no memory
+    };
+    let runs = profile.header.runs;
+    let edges: Vec<Edge> = edges.into_iter().filter(|edge| edge.counts(runs)).collect();
+    let mut out = String::new();
+    if edges.len() > MOST_EDGES {
+        let _ = writeln!(
+            out,
+            "\nThe plan goes by {} waits, which are too many to draw.",
+            edges.len()
+        );
+    } else if !edges.is_empty() {
+        out += "\nWaits that the plan goes by (→ goes before, = both wait for each other):\n";
+        let chains = chains(profile.tasks.len(), &edges, runs, names);
+        push_lines(&mut out, &chains, "chains");
+    }
+    let first = plan.tasks().first().map_or(0, |task| task.band);
+    if plan.tasks().iter().any(|task| task.band != first) {
+        let by = match &profile.order {
+            Some(order) => format!(", by the order that was found for {} CPUs", order.cpus),
+            None => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "\nThe plan takes these groups one after the other{by}:"
+        );
+        let place: BTreeMap<_, _> = (0..)
+            .zip(&profile.tasks)
+            .map(|(i, task)| (task.key, i))
+            .collect();
+        let bands = plan.tasks().chunk_by(|a, b| a.band == b.band).map(|band| {
+            let tasks: Vec<usize> = band.iter().map(|task| place[&task.key]).collect();
+            let run: u64 = band.iter().map(|task| task.run.0).sum();
+            format!("{}: {}", list(&tasks, names), clock.show(run as f64))
+        });
+        push_lines(&mut out, &bands.collect::<Vec<_>>(), "groups");
+    }
+    out
+}
+
+fn push_lines(out: &mut String, lines: &[String], what: &str) {
+    for line in lines.iter().take(LINES) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if lines.len() > LINES {
+        let _ = writeln!(out, "  and {} more {what}", lines.len() - LINES);
+    }
+}
+
+/// Returns the names of tasks, or the first, the last and their number.
+fn list(tasks: &[usize], names: &Names) -> String {
+    match tasks {
+        [first, .., last] if tasks.len() >= MANY => {
+            let (first, last) = (names.name(*first), names.name(*last));
+            format!("{first} … {last} ({})", tasks.len())
+        }
+        _ => tasks
+            .iter()
+            .map(|&task| names.name(task))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+/// Returns a line for each set of tasks that are connected by edges. The tasks stand in steps, and
+/// each step waits for one before it. Streams are one step.
+fn chains(count: usize, edges: &[Edge], runs: u32, names: &Names) -> Vec<String> {
+    let pairs = edges.iter().flat_map(|edge| {
+        let (waker, waiter) = (usize::from(edge.waker), usize::from(edge.waiter));
+        let back = edge.is_stream(runs).then_some((waiter, waker));
+        [(waker, waiter)].into_iter().chain(back)
+    });
+    let pairs: Vec<(usize, usize)> = pairs.collect();
+    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); count];
+    pairs
+        .iter()
+        .for_each(|&(before, after)| behind[before].push(after));
+    let reaches = |from: usize| {
+        let mut seen = vec![false; count];
+        let mut open = vec![from];
+        while let Some(task) = open.pop() {
+            for &next in &behind[task] {
+                if !std::mem::replace(&mut seen[next], true) {
+                    open.push(next);
+                }
+            }
+        }
+        seen
+    };
+    let reached: Vec<Vec<bool>> = (0..count).map(reaches).collect();
+    let is_together = |a: usize, b: usize| a == b || reached[a][b] && reached[b][a];
+    // The step of a task is the number of components on the longest way to it.
+    let mut step = vec![0; count];
+    for _ in 0..count {
+        let mut changed = false;
+        for &(before, after) in &pairs {
+            let least = step[before] + usize::from(!is_together(before, after));
+            if step[after] < least {
+                step[after] = least;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    // The first task of a set stands for it.
+    let mut set: Vec<usize> = (0..count).collect();
+    for &(a, b) in &pairs {
+        let (keep, drop) = (set[a].min(set[b]), set[a].max(set[b]));
+        set.iter_mut()
+            .filter(|of| **of == drop)
+            .for_each(|of| *of = keep);
+    }
+    let mut lines: BTreeMap<usize, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
+    for task in 0..count {
+        if pairs.iter().any(|&(a, b)| a == task || b == task) {
+            lines
+                .entry(set[task])
+                .or_default()
+                .entry(step[task])
+                .or_default()
+                .push(task);
+        }
+    }
+    let of_step = |tasks: &Vec<usize>| {
+        let is_stream = tasks.len() > 1 && tasks.iter().all(|&task| is_together(tasks[0], task));
+        match is_stream && tasks.len() < MANY {
+            true => tasks
+                .iter()
+                .map(|&task| names.name(task))
+                .collect::<Vec<_>>()
+                .join(" = "),
+            false => list(tasks, names),
+        }
+    };
+    let line = |steps: BTreeMap<usize, Vec<usize>>| {
+        steps.values().map(of_step).collect::<Vec<_>>().join(" → ")
+    };
+    lines.into_values().map(line).collect()
+}
