@@ -17,8 +17,8 @@
 //!     before it and do not vary.
 //!
 //! **Limits.** A wait that did not happen is not recorded, so its edge is missing. A waker that wakes
-//! more than two tasks in a phase is known only from the waiters' side, and then the place of its
-//! wakes is that of all unnamed ones of the phase. In phases by ending only the exit has a place.
+//! more than two tasks in a phase is known only from the waiters' side. The place of such a wake is
+//! known if all of them are in one phase. In phases by ending only the exit has a place.
 
 use alloc::vec::Vec;
 
@@ -224,14 +224,17 @@ fn last_wake(phase: &StoredPhase, runs: u32, end: Option<Counts>, woken: &Woken)
 
 fn last_wakes(task: &StoredTask) -> LastWakes {
     let mut last = LastWakes::default();
+    let mut has_unnamed = false;
     for (phase, end) in with_ends(task) {
         for woken in phase.wakes.iter() {
             let at = last_wake(phase, task.runs, end, woken);
             match woken.whom {
-                Waker::Unknown => last.unnamed = last.unnamed.max(at),
+                // In several phases, each may have woken another task.
+                Waker::Unknown => last.unnamed = at.filter(|_| !has_unnamed),
                 Waker::Root => last.root = last.root.max(at),
                 Waker::Timer | Waker::Outside | Waker::Task(_) => {}
             }
+            has_unnamed |= woken.whom == Waker::Unknown;
         }
     }
     last
@@ -443,8 +446,12 @@ mod tests {
         let unnamed = wakes(Waker::Unknown, 3, 2700, exit(1000));
         let mut tasks = vec![task(0, vec![unnamed])];
         tasks.extend((1..4).map(|i| task(i, vec![waits(0, block(1, 10)), exit(990)])));
-        let all = (1..4).map(|i| edge(0, i, 1, true)).collect();
-        assert_eq!(edges(&of(tasks)), Ok(all));
+        let all = |is_late| (1..4).map(|i| edge(0, i, 1, is_late)).collect();
+        assert_eq!(edges(&of(tasks.clone())), Ok(all(true)));
+        // In another phase it may have woken any of them.
+        let early = wakes(Waker::Unknown, 3, 0, block(1, 0));
+        tasks[0].phases.list.insert(0, early);
+        assert_eq!(edges(&of(tasks)), Ok(all(false)));
     }
 
     #[test]
