@@ -66,7 +66,7 @@
 //!     plan do not count, because they say nothing about the plan.
 //! 11. If no task waits for another, shortest first never keeps more tasks waiting than any other
 //!     order. (Schrage, A proof of the optimality of the shortest remaining processing time
-//!     discipline, 1968.) A record does not say which tasks wait for others, so the turnaround
+//!     discipline, 1968.) A record shows some of the waits of tasks for others, so the turnaround
 //!     decides. The lateness of the replay is how much later its tasks that have come are than in
 //!     the measured run. The replay is behind when that exceeds 1/[`BEHIND_FRACTION`] of the
 //!     measured turnaround of all tasks, plus a tick for each task of the plan. A tick is here the
@@ -107,7 +107,7 @@
 //! | `status`, `counters` | the status; its counters |
 //! | `task` | the state of PBG in a task |
 //! | `caller` | the CPU that makes a call, and the ready tasks that it may run |
-//! | [`plan`] | the order of tasks, from a profile |
+//! | [`plan`] | the order of tasks, from a profile; which of them wait for others |
 //! | `ready_set` | the ready tasks that follow the plan |
 //! | `replay` | following the plan |
 //! | `control`, `source` | the calls, and the commands that they leave |
