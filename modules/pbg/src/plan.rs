@@ -32,10 +32,10 @@
 //!  8. **Too much.** If no order has every task in time, the fewest possible are late.
 //!     They lose their deadline, are ranked by rule 6 without it, and are named
 //!     in [`Plan::late`].
-//!  9. **Waits.** Tasks that wait for others are in groups, one strictly after the other:
-//!     those of the profile's [order](pbg_profile::StoredOrder) if it has one, or else
-//!     those of the waits that were recorded ([`waits`], [`groups`]). A class with
-//!     deadlines ignores them.
+//!  9. **Waits.** Tasks that wait for others are in groups, one strictly after the other.
+//!     The profile's [order](pbg_profile::StoredOrder) gives them. Without one, they
+//!     follow from the recorded waits ([`waits`], [`groups`]). A class with deadlines
+//!     ignores them.
 //!
 //! **Sources of rule 4.** For tasks that never block, shortest first has the least
 //! average turnaround (Smith, Various optimizers for single-stage production, 1956).

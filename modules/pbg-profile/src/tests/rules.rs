@@ -99,7 +99,7 @@ fn bytes_in_another_form_are_refused() {
         },
     );
     assert_eq!(twice, (TASK_AT + 17, Rule::KeyUnique));
-    // What follows the last task is an order: CPUs, and a group for each task.
+    // An order may follow the last task: CPUs, and a group for each task.
     let order = |bytes: &'static [u8]| rule(&one, |profile| profile.extend(bytes));
     assert_eq!(order(&[1]), (TASK_AT + 18, Rule::Complete));
     assert_eq!(order(&[0, 0]), (TASK_AT + 17, Rule::OrderCpus));

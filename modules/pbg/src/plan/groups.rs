@@ -8,7 +8,7 @@
 //!  3. **Blocks.** The closed set with the least density goes first, and is a block. The next block
 //!     is the one of those that are left, and so on.
 //!  4. **Within a block** its components go in an order in which none is before one that it waits for.
-//!     Of those that may be next, the one with the least density goes first.
+//!     If several may be next, the one with the least density goes first.
 //!  5. **Groups.** Each component is a group. Consecutive components of one task that has no edges are
 //!     one group together, because plain shortest first orders them better: by the time that remains.
 //!
@@ -24,8 +24,8 @@
 //! augmenting paths.
 //!
 //! **Cost.** A profile without edges costs one pass over its phases. Otherwise the searches take at
-//! most [`STEPS_PER_NODE`] steps a component, and one search more. What is not cut by then stays one
-//! block. The sorts take n log n comparisons. The memory is at most 150 bytes a task and 40 an edge.
+//! most [`STEPS_PER_NODE`] steps a component, and one search more. A part that is not cut by then
+//! stays one block. The sorts take n log n comparisons. The memory is at most 150 bytes a task and 40 an edge.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -599,8 +599,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without cycles, the tasks are taken block by block, as found by trying all sets (rules 2
-        /// and 3), and no task is before one that it waits for (rule 4).
+        /// Trying all sets finds the same blocks (rules 2 and 3). No task is before one that it waits
+        /// for (rule 4). The graphs have no cycles.
         #[test]
         fn rules_2_and_3_least_density_goes_first(
             times in prop::collection::vec(1..30u64, 1..9),
@@ -638,8 +638,8 @@ mod tests {
         }
     }
 
-    /// Behind each of 64 tasks stand all 64 of another layer, and so on. The numbers of steps is the
-    /// limit, and the order still keeps all waits.
+    /// Each task of a layer of 64 waits for all 64 of the layer before. The searches take all steps, and
+    /// the order still keeps all waits.
     #[test]
     fn searches_end_after_the_most_steps() {
         let count = 32 * 64u16;

@@ -58,12 +58,12 @@ impl Edge {
     }
 }
 
-/// The CPU time of a task, over its runs, at its last wake of something.
+/// The CPU time of a task at its last wakes, summed over its runs.
 #[derive(Clone, Copy, Default)]
 struct LastWakes {
-    /// The last wake of a task without a name.
+    /// At the last wake that does not name the woken task; `None` if its place is unknown.
     unnamed: Option<Counts>,
-    /// The last wake of the root.
+    /// At the last wake of the root.
     root: Option<Counts>,
 }
 
