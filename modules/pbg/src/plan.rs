@@ -33,9 +33,10 @@
 //!     They lose their deadline, are ranked by rule 6 without it, and are named
 //!     in [`Plan::late`].
 //!  9. **Waits.** Tasks that wait for others are in groups, one strictly after the other.
-//!     The profile's [order](pbg_profile::StoredOrder) gives them. Without one, they
+//!     The profile's [order](pbg_profile::StoredOrder) gives them. It also replaces rules 6
+//!     and 8, and the tasks that are late by it are named. Without an order, the groups
 //!     follow from the recorded waits ([`waits`], [`groups`]). A class with deadlines
-//!     ignores them.
+//!     ignores those.
 //!
 //! **Sources of rule 4.** For tasks that never block, shortest first has the least
 //! average turnaround (Smith, Various optimizers for single-stage production, 1956).
@@ -228,19 +229,24 @@ impl Plan {
         let mut band = 0;
         let mut is_asked_for = false;
         for class in order.chunk_by_mut(|a, b| a.class == b.class) {
-            let strict = class.iter().any(|task| task.late || task.due != NO_DUE);
-            is_asked_for |= strict || class.len() < stored.len();
+            let is_due = |task: &&Candidate| task.late || task.due != NO_DUE;
+            let due = class.iter().filter(is_due).count();
+            // A stored order was searched with the deadlines known, and may have other tasks late.
+            let strict = due > 0 && profile.order.is_none();
+            is_asked_for |= due > 0 || class.len() < stored.len();
+            let mut most_late = due;
             if strict {
                 give_up_late(class, stored, end, &mut longest);
                 longest_last(class, stored, end, &mut longest);
-                late.try_reserve_exact(class.iter().filter(|task| task.late).count())
-                    .map_err(|_| Error::NoMemory)?;
+                most_late = class.iter().filter(|task| task.late).count();
             } else {
                 class.sort_unstable_by_key(|task| (task.group, task.sort_key, task.place));
                 class
                     .chunk_by_mut(|a, b| a.group == b.group)
                     .for_each(equal_by_arrival);
             }
+            late.try_reserve_exact(most_late)
+                .map_err(|_| Error::NoMemory)?;
             let mut last_group = class[0].group;
             for candidate in class {
                 band += u32::from(!strict && candidate.group != last_group);
@@ -248,7 +254,8 @@ impl Plan {
                 let task = &stored[candidate.place as usize];
                 let figures = &task.figures;
                 end += figures.run.most as u128;
-                if let (true, Some(deadline)) = (candidate.late, task.deadline) {
+                let is_beyond = candidate.due != NO_DUE && end > candidate.due as u128;
+                if let (true, Some(deadline)) = (candidate.late || is_beyond, task.deadline) {
                     let end = end + figures.blocked.most as u128;
                     let end = Counts(u64::try_from(end).unwrap_or(u64::MAX));
                     late.push(Late {

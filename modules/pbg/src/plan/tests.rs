@@ -339,6 +339,26 @@ fn rule_7_in_time_counts_the_classes_before_and_the_time_blocked() {
 }
 
 #[test]
+fn stored_order_is_taken_in_place_of_deadlines_and_names_late_tasks() {
+    let mut profile = with_latest(&[(30, Some(30)), (20, None), (10, Some(55))]);
+    assert_eq!(places(&Plan::of(&profile).unwrap(), &profile), [0, 2, 1]);
+    profile.order = Some(StoredOrder {
+        cpus: 1,
+        groups: vec![2, 0, 1],
+    });
+    let plan = Plan::of(&profile).unwrap();
+    assert_eq!(places(&plan, &profile), [1, 2, 0]);
+    assert_eq!(column(&plan, |task| task.band), [0, 1, 2]);
+    let late = Late {
+        key: profile.tasks[0].key,
+        deadline: Counts(30),
+        end: Counts(60),
+    };
+    assert_eq!(plan.late(), [late]);
+    assert!(plan.is_asked_for());
+}
+
+#[test]
 fn rule_8_as_few_as_can_be_are_late_and_named() {
     // 40 by 40 leaves no room for the three others, which have room together.
     let tasks = [
