@@ -593,7 +593,10 @@ impl<T, C: Clock, Q: ByKey<T, EevdfState>> Policy for Eevdf<T, C, Q> {
         may: &May<'_, Self>,
         take_request: &dyn Fn() -> bool,
     ) -> Option<TaskRef<Self>> {
-        self.move_eligible();
+        // As a pick does: after one of a waiting task the next is picked by its virtual runtime.
+        if self.look & MOVED != 0 {
+            self.move_eligible();
+        }
         let eligible = self.eligible.remove_first(may, take_request);
         if self.eligible.is_empty() {
             self.look &= !ELIGIBLE;
