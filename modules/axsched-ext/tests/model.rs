@@ -96,7 +96,7 @@ fn traces_are_as_in_the_golden_files() {
     ];
     for (name, cpus, run, ops) in cases {
         let main = Program::new("main", ops);
-        for (line, end) in [(Line::Axtask03, ""), (Line::AxTask06, "-0.6")] {
+        for (line, end) in Line::ALL.into_iter().zip(["", "-0.6"]) {
             let config = Config {
                 line,
                 ..Config::with_cpus(cpus)
@@ -777,4 +777,56 @@ fn short_bursts_overtake_under_sjf_and_a_long_task_gets_on() {
     assert!(sjf.0 <= 90 && sjf.0 < cfs.0 && cfs.0 < rr.0, "{all}");
     // If each preemption computed the due time of its task anew, it would take 3,384 ticks.
     assert!(sjf.1 < 3_384 / 3, "{all}");
+}
+
+#[test]
+fn yielding_poller_computes_before_each_look() {
+    let poller = |look| {
+        let poll = Op::spawn("poller", [Op::YieldUntil { queue: 0, look }]);
+        let round = [Op::Run(5), Op::Yield];
+        let worker = [&round[..], &round, &[Op::notify(0)]].concat();
+        let ops = [
+            Op::PreemptOff,
+            poll,
+            Op::spawn("worker", worker),
+            Op::PreemptOn,
+            Op::Join(0),
+        ];
+        let config = Config {
+            tick_period: 1_000,
+            ..Config::default()
+        };
+        let report = fifo(&config, &Program::new("main", ops));
+        let poller = report.task("poller").unwrap();
+        (poller.yields, poller.run_time)
+    };
+    let (yields, at_once) = poller(0);
+    assert_eq!(yields, 3);
+    // The last look sees the permit.
+    assert_eq!(poller(7), (3, at_once + 4 * 7));
+}
+
+#[test]
+fn look_of_gc_takes_time_of_its_own() {
+    let worker = |gc_look_cost| {
+        let round = [Op::Run(5), Op::Yield, Op::Run(5)];
+        let ops = [
+            Op::PreemptOff,
+            Op::spawn("dead", []),
+            Op::spawn("worker", round),
+            Op::PreemptOn,
+            Op::Join(1),
+        ];
+        let config = Config {
+            tick_period: 10_000,
+            gc_look_cost,
+            ..Config::default()
+        };
+        let report = fifo(&config, &Program::new("main", ops));
+        let worker = report.task("worker").unwrap();
+        (worker.run_time, worker.finished.unwrap())
+    };
+    let (run_time, finished) = worker(0);
+    // gc looks once at the dead task, whose handle main has, before the worker goes on.
+    assert_eq!(worker(100), (run_time, finished + 100));
 }

@@ -122,7 +122,7 @@ fn conforms<S: ModelScheduler>(
     assert_eq!(coverage.rules, 27);
     let enough = coverage.tasks > 2_000 && coverage.yields > 6_000 && coverage.wake_spins > 0;
     assert!(enough, "{coverage:?}");
-    assert!(!preempts || coverage.preemptions > 200, "{coverage:?}");
+    assert_eq!(coverage.preemptions > 200, preempts, "{coverage:?}");
 }
 
 /// Runs the suite with many more and other programs, on machines of 1, up to 2 and up to 4 queues.

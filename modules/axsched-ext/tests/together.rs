@@ -169,7 +169,7 @@ proptest! {
 /// have called.
 #[test]
 fn preemption_is_no_yield() {
-    for line in [Line::Axtask03, Line::AxTask06] {
+    for line in Line::ALL {
         for cpus in [2, 4, 8] {
             let config = Config {
                 line,

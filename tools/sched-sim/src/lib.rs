@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`workload`] | a program, task by task |
 //! | [`recorded`] | the workload of a recording |
+//! | [`polls`] | the tasks that wait by polling, told by runs that differ |
 //! | [`waits`] | the waits of tasks for each other |
 //! | [`programs`] | a workload as programs of the model |
 //! | [`policies`] | every policy of the list and of the registry |
@@ -24,6 +25,7 @@ pub mod calibrate;
 pub mod costs;
 pub mod play;
 pub mod policies;
+pub mod polls;
 pub mod programs;
 pub mod recorded;
 pub mod time;

@@ -176,6 +176,7 @@ fn play_logged(
         tick_period: machine.tick_ns,
         call_cost: alone_ns,
         switch_cost: machine.switch_ns + machine.hook_ns,
+        gc_look_cost: workload.gc_look_ns.unwrap_or(0.0).round() as u64,
         pick_cost_by_load: by_load.collect(),
         on_time: set_now,
         on_call,

@@ -77,6 +77,7 @@ impl<'a> Programs<'a> {
         let children = &self.children[jobs.len()];
         let mut programs = self.of_tasks();
         let in_one_go = |&i: &usize| matches!(jobs[i].arrival, Arrival::After(_));
+        let drops = self.workload.gc_look_ns.is_none();
         let mut spawned = 0;
         while let Some(&first) = children.get(spawned) {
             match jobs[first].arrival {
@@ -99,7 +100,7 @@ impl<'a> Programs<'a> {
                 ops.extend(self.announced(*i));
                 ops.extend((spawned == 0).then_some(Op::Mark));
                 ops.push(spawn(&mut programs, *i));
-                ops.push(Op::DropHandle(spawned));
+                ops.extend(drops.then_some(Op::DropHandle(spawned)));
                 spawned += 1;
             }
             ops.extend(guards.then_some(Op::PreemptOn));
@@ -110,6 +111,18 @@ impl<'a> Programs<'a> {
 
     fn wait(&self, waker: usize, waiter: Peer) -> Op {
         Op::wait(self.waits.queue(waker, waiter))
+    }
+
+    /// Returns the step of a task that polls for the end of another.
+    fn poll(&self, awaited: usize, look_ns: f64, sleep_ns: f64) -> Op {
+        let queue = self.waits.end(awaited);
+        match sleep_ns.round() as u64 {
+            0 => Op::YieldUntil {
+                queue,
+                look: look_ns.round() as u64,
+            },
+            units => Op::SleepUntil { queue, units },
+        }
     }
 
     fn announced(&self, i: usize) -> Option<Op> {
@@ -146,6 +159,10 @@ impl<'a> Programs<'a> {
                 spawn(child, &mut ops);
                 continue;
             }
+            if let Then::Poll { awaited, sleep_ns } = work.then {
+                ops.push(self.poll(awaited, work.run_ns, sleep_ns));
+                continue;
+            }
             let then = match work.then {
                 Then::Yield => vec![Op::Yield],
                 Then::Sleep(ns) => vec![Op::Sleep(ns.round() as u64)],
@@ -156,7 +173,7 @@ impl<'a> Programs<'a> {
                         .chain(takes)
                         .collect()
                 }
-                Then::Exit | Then::Spawn(_) => vec![],
+                Then::Exit | Then::Spawn(_) | Then::Poll { .. } => vec![],
             };
             let run_ns = work.run_ns.round() as u64;
             // Run intervals that wake alike, and how many there are so far.

@@ -9,6 +9,8 @@
 //!   comes half a tick before main was woken, independent of the other tasks. A task that main
 //!   spawned after another task had woken it comes after that wake.
 //! - **A task** spawns a child after as many waits, and as much computing, as it had then.
+//! - **A poller** ([`polls`](crate::polls)) polls before its other work. Its yields or sleeps beyond
+//!   those of the run that had the fewest are looks.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -17,12 +19,20 @@ use axsched_ext::pbg::stored::{
 };
 
 use crate::{
+    polls::{Polling, awaited, polling},
     time::Clock,
     workload::{Arrival, Job, Peer, Then, Wakes, Work, Workload, portion},
 };
 
-/// Returns the workload of a recording on a machine with such a clock and such ticks.
-pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload {
+/// Returns the workload of a recording on a machine with such a clock and such ticks. `orders` is a
+/// profile of the program's runs in different orders, which tells the tasks that poll. It may be the
+/// recording itself.
+pub fn recorded(
+    profile: &StoredProfile,
+    orders: &StoredProfile,
+    clock: Clock,
+    tick_ns: u64,
+) -> Workload {
     let mut paths: Vec<String> = Vec::new();
     let mut usual = usual_wakers(profile).into_iter();
     let jobs = profile.tasks.iter().map(|task| {
@@ -51,9 +61,115 @@ pub fn recorded(profile: &StoredProfile, clock: Clock, tick_ns: u64) -> Workload
     };
     spawns.by_main(&mut jobs);
     spawns.by_tasks(&mut jobs);
-    let mut workload = Workload { jobs };
+    let mut workload = Workload {
+        jobs,
+        gc_look_ns: None,
+    };
+    add_polls(&mut workload, profile, orders, clock, tick_ns);
     match_wakes(&mut workload);
     workload
+}
+
+/// Makes tasks poll that do so by their runs in different orders. A task whose awaited task may
+/// depend on it stays as it is, as both might run for ever.
+fn add_polls(
+    workload: &mut Workload,
+    profile: &StoredProfile,
+    orders: &StoredProfile,
+    clock: Clock,
+    tick_ns: u64,
+) {
+    let keys = |profile: &StoredProfile| profile.tasks.iter().map(|task| task.key).collect();
+    let (keys, keys_of_orders): (Vec<_>, Vec<_>) = (keys(profile), keys(orders));
+    if keys != keys_of_orders {
+        return;
+    }
+    let mut needs = dependencies(workload);
+    for (i, (task, of_orders)) in profile.tasks.iter().zip(&orders.tasks).enumerate() {
+        let Some(polling) = polling(of_orders, orders.header.frequency_hz) else {
+            continue;
+        };
+        let Some(awaited) = awaited(orders, i).filter(|&task| !reaches(&needs, task, i)) else {
+            continue;
+        };
+        needs[i].push(awaited);
+        let (figures, all) = (&task.figures, &of_orders.figures);
+        let (count, sleep_ns) = match polling.by {
+            Ended::Block => {
+                let blocked_ns = clock.ns(all.blocked.total as f64);
+                let mean_ns = blocked_ns / all.blocks.total.max(1) as f64;
+                (figures.blocks, (mean_ns - tick_ns as f64 / 2.0).max(1.0))
+            }
+            Ended::Yield | Ended::Preemption | Ended::Exit => (figures.yields, 0.0),
+        };
+        let looks = count.mean(task.runs).saturating_sub(polling.least);
+        let poll = Work::new(
+            looks,
+            clock.ns(polling.look.0 as f64),
+            Then::Poll { awaited, sleep_ns },
+        );
+        add_poll(&mut workload.jobs[i].steps, poll, &polling);
+    }
+}
+
+/// Takes the looks of a poll from the step that has most of such run intervals, and puts the poll
+/// before it.
+fn add_poll(steps: &mut Vec<Work>, mut poll: Work, polling: &Polling) {
+    let is_like = |work: &Work| match polling.by {
+        Ended::Block => matches!(work.then, Then::Sleep(_)),
+        Ended::Yield | Ended::Preemption | Ended::Exit => work.then == Then::Yield,
+    };
+    let like = steps.iter().enumerate().filter(|(_, work)| is_like(work));
+    let most = like.max_by_key(|(at, work)| (work.times, Reverse(*at)));
+    let at = most.map_or(0, |(at, _)| at);
+    let looks = most.map_or(0, |(_, work)| poll.times.min(work.times));
+    if looks > 0 {
+        let work = &mut steps[at];
+        let all_ns = work.times as f64 * work.run_ns;
+        work.times -= looks;
+        if work.times == 0 {
+            poll.run_ns = all_ns / looks as f64;
+            steps.remove(at);
+        } else {
+            let left_ns = (all_ns - looks as f64 * poll.run_ns).max(0.0);
+            work.run_ns = left_ns / work.times as f64;
+        }
+    }
+    // It looks at least once.
+    poll.times = looks.max(1);
+    steps.insert(at, poll);
+}
+
+/// Returns the tasks on which each task may depend, and last those on which main does: its parent,
+/// and the tasks at either end of its waits.
+fn dependencies(workload: &Workload) -> Vec<Vec<usize>> {
+    let main = workload.jobs.len();
+    let mut needs = vec![Vec::new(); main + 1];
+    for (i, job) in workload.jobs.iter().enumerate() {
+        needs[i].push(job.parent.unwrap_or(main));
+    }
+    for &(waker, waiter) in workload.waits().keys() {
+        match waiter {
+            Peer::Main => needs[main].push(waker),
+            Peer::Task(waiter) => {
+                needs[waiter].push(waker);
+                needs[waker].push(waiter);
+            }
+        }
+    }
+    needs
+}
+
+/// Returns true if `from` depends on `to`, perhaps by others.
+fn reaches(needs: &[Vec<usize>], from: usize, to: usize) -> bool {
+    let mut seen = vec![false; needs.len()];
+    let mut left = vec![from];
+    while let Some(task) = left.pop() {
+        if !std::mem::replace(&mut seen[task], true) {
+            left.extend(&needs[task]);
+        }
+    }
+    seen[to]
 }
 
 /// A task that waits at least this many times as often for one task as for the timer never sleeps.
@@ -93,7 +209,7 @@ fn ignore_lone_sleeps(steps: &mut [Work]) {
         match work.then {
             Then::Sleep(_) => sleeps += work.times,
             Then::Wait(waker) => *waits.entry(waker).or_default() += work.times,
-            Then::Yield | Then::Spawn(_) | Then::Exit => {}
+            Then::Yield | Then::Poll { .. } | Then::Spawn(_) | Then::Exit => {}
         }
     }
     let most = waits

@@ -57,6 +57,7 @@ mod tests {
             steps: vec![work; 3],
         };
         Workload {
+            gc_look_ns: None,
             jobs: vec![job; tasks],
         }
     }

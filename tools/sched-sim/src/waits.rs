@@ -20,9 +20,9 @@
 //!   most. So the waker makes its items from those of others, one by one, and is no source of
 //!   requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::workload::{Peer, Then, Wakes, Work, Workload};
+use crate::workload::{Job, Peer, Then, Wakes, Work, Workload};
 
 /// The semaphores of a workload.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Waits {
     queues: BTreeMap<(usize, Peer), Queue>,
     /// The queue at which the waker waits until there is room, by waiter and waker (SLOT).
     room: BTreeMap<(usize, usize), u32>,
+    /// The queue that has permits from the end of a task on, by the task. Others poll for that.
+    ends: BTreeMap<usize, u32>,
 }
 
 /// A wake: a permit of one queue, after a wait at another (SLOT).
@@ -62,10 +64,13 @@ impl Waits {
             Peer::Task(_) | Peer::Main => None,
         });
         let room = slots.zip(&mut numbers).collect();
+        let polled: BTreeSet<usize> = workload.jobs.iter().flat_map(Job::polls).collect();
+        let ends = polled.into_iter().zip(&mut numbers).collect();
         let queue = |((pair, missing), number)| (pair, Queue { number, missing });
         let mut this = Self {
             queues: waits.into_iter().zip(numbers).map(queue).collect(),
             room,
+            ends,
         };
         for (waker, job) in workload.jobs.iter().enumerate() {
             for wakes in job.steps.iter().flat_map(|work| &work.wakes) {
@@ -87,11 +92,20 @@ impl Waits {
         self.queues[&(waker, waiter)].number
     }
 
+    /// Returns the queue that has permits when this task has ended.
+    ///
+    /// # Panics
+    /// If no task polls for that.
+    pub fn end(&self, task: usize) -> u32 {
+        self.ends[&task]
+    }
+
     /// Returns all queues at which tasks wait for this one.
     pub fn of_task(&self, task: usize) -> impl Iterator<Item = u32> {
         let room = self.room.range((task, 0)..=(task, usize::MAX));
         let wakes = self.pairs(task).map(|(_, queue)| queue.number);
-        wakes.chain(room.map(|(_, &queue)| queue))
+        let end = self.ends.get(&task).copied();
+        wakes.chain(room.map(|(_, &queue)| queue)).chain(end)
     }
 
     /// Returns the queue at which `waker` waits until `waiter` has taken the item that it was last
@@ -161,7 +175,7 @@ fn has_slot(
         && steps.iter().all(|work| match work.then {
             Then::Wait(_) | Then::Exit => woken(work) <= work.times,
             Then::Spawn(_) => true,
-            Then::Yield | Then::Sleep(_) => false,
+            Then::Yield | Then::Sleep(_) | Then::Poll { .. } => false,
         })
 }
 
@@ -197,7 +211,7 @@ impl Waking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Arrival, Job};
+    use crate::workload::Arrival;
 
     fn wakes(task: usize, count: u64) -> Wakes {
         Wakes {
@@ -223,6 +237,7 @@ mod tests {
         filter.wakes = [wakes(0, MANY), wakes(2, woken)];
         let sink = Work::new(waits, 1.0, Then::Wait(1));
         Workload {
+            gc_look_ns: None,
             jobs: vec![job(source), job(filter), job(sink)],
         }
     }

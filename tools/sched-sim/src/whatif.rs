@@ -209,6 +209,10 @@ fn among_copies(job: &mut Job, copy_of: impl Fn(usize) -> Option<usize>) {
                 None => Then::Yield,
             },
             Then::Wait(waker) => copy_of(waker).map_or(Then::Yield, Then::Wait),
+            Then::Poll { awaited, sleep_ns } => Then::Poll {
+                awaited: copy_of(awaited).unwrap_or(awaited),
+                sleep_ns,
+            },
             then => then,
         };
         for wakes in &mut work.wakes {

@@ -10,6 +10,9 @@ pub struct Workload {
     /// Tasks, parents before their children; those of one parent in the order in which it
     /// spawns them.
     pub jobs: Vec<Job>,
+    /// The time, in nanoseconds, of each look of the kernel's gc at an ended task, after which gc
+    /// yields and looks again. `None` unless main keeps the handles of its tasks until all have ended.
+    pub gc_look_ns: Option<f64>,
 }
 
 /// A task and its behaviour.
@@ -83,6 +86,15 @@ pub enum Then {
     Sleep(f64),
     /// The task waits until this task has woken it once more, or has ended.
     Wait(usize),
+    /// The task looks if this task has ended, and if not, it yields or sleeps and looks again. The
+    /// number of these run intervals is that of the recording. When it is played, the task looks as
+    /// often as it has to.
+    Poll {
+        /// The index of the awaited task.
+        awaited: usize,
+        /// The time that it sleeps after a look, in nanoseconds; 0 if it yields.
+        sleep_ns: f64,
+    },
     /// The task spawns this task, and its run interval does not end.
     Spawn(usize),
     /// The task ends, as it has no more work.
@@ -190,6 +202,8 @@ impl Job {
                     add(work.times - 1, work.run_ns, ns);
                     computes = 0.0;
                 }
+                // A look is no work that must be done.
+                Then::Poll { .. } => {}
                 Then::Yield | Then::Wait(_) | Then::Spawn(_) | Then::Exit => {
                     computes += work.times as f64 * work.run_ns;
                 }
@@ -207,6 +221,14 @@ impl Job {
             submitted_ns,
             steps,
         }
+    }
+
+    /// Returns the tasks whose ends it polls for.
+    pub fn polls(&self) -> impl Iterator<Item = usize> {
+        self.steps.iter().filter_map(|work| match work.then {
+            Then::Poll { awaited, .. } => Some(awaited),
+            _ => None,
+        })
     }
 
     /// Makes each run interval longer, or shorter, but not shorter than nothing.

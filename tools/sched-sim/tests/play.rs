@@ -12,7 +12,7 @@ use axsched_ext::{
 use common::{MS, TICK_NS, costs, machine, policy, profiles};
 use sched_sim::{
     bound::{self, BoundKind, bound},
-    calibrate::{TOLERANCE, calibrate},
+    calibrate::{CLOSE, TOLERANCE, calibrate},
     costs::YieldCost,
     play::{Machine, Outcome, play},
     policies::{Policy, Sharing, policies},
@@ -65,7 +65,7 @@ fn played(profile: &StoredProfile, policy: &Policy, cpus: usize) -> Outcome {
 }
 
 fn played_on(machine: &Machine, profile: &StoredProfile, policy: &Policy) -> Outcome {
-    let workload = recorded(profile, machine.clock, TICK_NS);
+    let workload = recorded(profile, profile, machine.clock, TICK_NS);
     play(&workload, policy, profile, &costs(), machine).unwrap()
 }
 
@@ -147,6 +147,7 @@ fn none_beats_the_bound_of_tasks_that_come_late_and_sleep() {
         }
     };
     let workload = Workload {
+        gc_look_ns: None,
         jobs: (0..14).map(job).collect(),
     };
     let profile = shorter_and_shorter();
@@ -191,7 +192,7 @@ fn pbg_follows_its_plan_on_one_cpu_and_is_at_the_bound() {
 fn an_instrument_a_crowd_and_a_start_all_count() {
     // Under FIFO all tasks switch at each yield.
     let profile = recording((0..256).map(|i| task(i, &format!("t{i}"), 100, MS)));
-    let workload = recorded(&profile, machine(1).clock, TICK_NS);
+    let workload = recorded(&profile, &profile, machine(1).clock, TICK_NS);
     let run = |costs: &YieldCost, machine: &Machine| {
         play(&workload, policy("fifo"), &profile, costs, machine).unwrap()
     };
@@ -305,9 +306,11 @@ fn two_runs_are_the_same() {
 fn a_calibrated_workload_takes_as_long_as_recorded() {
     let profile = shorter_and_shorter();
     let machine = machine(1);
-    let original = recorded(&profile, machine.clock, TICK_NS);
+    let original = recorded(&profile, &profile, machine.clock, TICK_NS);
     let rr = policy("rr");
-    let found = calibrate(&original, rr, &profile, &costs(), &machine).unwrap();
+    let turnarounds = profile.tasks.iter().map(|task| task.turnaround().0 as f64);
+    let turnarounds: Vec<f64> = turnarounds.collect();
+    let found = calibrate(&original, &turnarounds, rr, &profile, &costs(), &machine).unwrap();
     assert!(found.rest <= TOLERANCE, "{}", found.rest);
     let outcome = play(&found.workload, rr, &profile, &costs(), &machine).unwrap();
     for (task, recorded) in outcome.tasks.iter().zip(&profile.tasks) {
@@ -332,7 +335,7 @@ fn a_coarser_counter_changes_next_to_nothing() {
         phases.for_each(|phase| phase.run.0 /= 100);
     }
     let clock = Clock::of_frequency(10_000_000);
-    let workload = recorded(&coarse, clock, TICK_NS);
+    let workload = recorded(&coarse, &coarse, clock, TICK_NS);
     let run_ns = workload.jobs[0].run_ns();
     assert!((run_ns - 320.0 * MS as f64).abs() <= 300.0, "{run_ns}");
     for policy in policies() {
@@ -356,4 +359,89 @@ fn thousands_of_tasks_on_64_cpus_all_end() {
         let all_end = outcome.tasks.iter().all(|task| task.finish_ns > 0);
         assert!(all_end, "{}", policy.name());
     }
+}
+
+#[test]
+fn poller_goes_on_when_the_awaited_task_has_ended_under_every_policy() {
+    let profile = shorter_and_shorter();
+    for sleep_ns in [0.0, 15.0 * MS as f64] {
+        let job = |steps| Job {
+            name: "job".to_owned(),
+            label: None,
+            parent: None,
+            arrival: Arrival::After(0.0),
+            steps,
+        };
+        let poll = Then::Poll {
+            awaited: 1,
+            sleep_ns,
+        };
+        let work = |ms: u64, then| Work::new(1, (ms * MS) as f64, then);
+        let poller = vec![
+            Work::new(9, 1_000.0, poll),
+            work(10, Then::Yield),
+            work(10, Then::Exit),
+        ];
+        let workload = Workload {
+            gc_look_ns: None,
+            jobs: vec![job(poller), job(vec![work(95, Then::Exit)])],
+        };
+        for policy in policies().iter().filter(|policy| !policy.is_planned()) {
+            for cpus in [1, 2] {
+                let name = format!("{} on {cpus}, {sleep_ns}", policy.name());
+                let played = play(&workload, policy, &profile, &costs(), &machine(cpus)).unwrap();
+                let [poller, awaited] = &played.tasks[..] else {
+                    panic!("two tasks");
+                };
+                let after = poller.finish_ns - awaited.finish_ns;
+                assert!((20 * MS..56 * MS).contains(&after), "{name}: {after}");
+                // It has yielded or slept at least once, and once after its work.
+                assert!(poller.dispatches + poller.yields >= 2, "{name}: {poller:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn calibration_finds_that_main_keeps_handles_and_how_long_gc_looks() {
+    let profile = shorter_and_shorter();
+    let (rr, machine) = (policy("rr"), machine(1));
+    let job = |times, run_ns, then| Job {
+        name: "job".to_owned(),
+        label: None,
+        parent: None,
+        arrival: Arrival::After(0.0),
+        steps: vec![
+            Work::new(times, run_ns, then),
+            Work::new(1, 1_000.0, Then::Exit),
+        ],
+    };
+    let mut yielding = vec![job(20_000, 2_000.0, Then::Yield); 2];
+    yielding.insert(0, job(1, MS as f64, Then::Yield));
+    let recorded = Workload {
+        gc_look_ns: None,
+        jobs: yielding,
+    };
+    let calibrated = |turnarounds: &[f64]| {
+        calibrate(&recorded, turnarounds, rr, &profile, &costs(), &machine).unwrap()
+    };
+    let turnarounds = |workload: &Workload| -> Vec<f64> {
+        let played = play(workload, rr, &profile, &costs(), &machine).unwrap();
+        let tasks = played.tasks.iter();
+        tasks
+            .map(|task| (task.finish_ns - task.submit_ns) as f64)
+            .collect()
+    };
+    // No task ends too early here.
+    let mut workload = calibrated(&[0.0; 3]).workload;
+    assert_eq!(workload.gc_look_ns, None);
+    workload.gc_look_ns = Some(400.0);
+    let kept = calibrated(&turnarounds(&workload));
+    let look_ns = kept.workload.gc_look_ns.expect("main keeps handles");
+    assert!((380.0..420.0).contains(&look_ns), "{look_ns}");
+    assert!(kept.off.abs() <= CLOSE, "{}", kept.off);
+    // Tasks that all take twice as long are no work of gc's.
+    workload.gc_look_ns = None;
+    let twice: Vec<f64> = turnarounds(&workload).iter().map(|ns| ns * 2.0).collect();
+    assert_eq!(calibrated(&twice).workload.gc_look_ns, None);
 }

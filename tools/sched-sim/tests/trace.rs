@@ -65,7 +65,7 @@ fn mixed() -> StoredProfile {
 }
 
 fn workload(profile: &StoredProfile) -> Workload {
-    recorded(profile, machine(1).clock, TICK_NS)
+    recorded(profile, profile, machine(1).clock, TICK_NS)
 }
 
 fn traced_of(

@@ -192,9 +192,9 @@ pub(super) fn a_job_gets_done_beside_yielders<S: ModelScheduler>(s: &mut Subject
 /// yielders wait for. Meanwhile `main` holds a dead task's handle, over which `gc` spins.
 fn beside_yielders(job_units: u64, yielders: u64) -> Program {
     const DONE: u32 = 0;
-    let (queue, resched) = (DONE, false);
+    let (queue, resched, look) = (DONE, false, 0);
     let job = [Op::Run(job_units), Op::Notify { queue, resched }];
-    let yielder = Program::new("yielder", [Op::YieldUntil { queue }]);
+    let yielder = Program::new("yielder", [Op::YieldUntil { queue, look }]);
     let mut ops = vec![Op::Spawn(Program::new("dead", [])), Op::Join(0)];
     ops.extend([Op::PreemptOff, Op::Spawn(Program::new("job", job))]);
     ops.extend((0..yielders).map(|_| Op::Spawn(yielder.clone())));
@@ -242,7 +242,7 @@ fn crowd(tick: u64) -> Program {
 /// Returns two to seven tasks that are ready most of the time, some of them late.
 fn busy_program(rng: &mut Rng, tick: u64) -> Program {
     const DONE: u32 = 0;
-    let (queue, resched) = (DONE, false);
+    let (queue, resched, look) = (DONE, false, 0);
     let (mut ops, mut ending) = (Vec::new(), Vec::new());
     for child in 0..2 + rng.below(6) as usize {
         if rng.one_in(3) {
@@ -255,7 +255,7 @@ fn busy_program(rng: &mut Rng, tick: u64) -> Program {
             1 => Program::repeat("worker", 60, &[Op::Run(up_to(5)), Op::Yield]),
             2 => Program::repeat("sleeper", 10, &[Op::Run(up_to(3)), Op::Sleep(up_to(60))]),
             3 => Program::new("late hog", [Op::Sleep(up_to(400)), Op::Run(up_to(300))]),
-            _ => Program::new("yielder", [Op::YieldUntil { queue }]),
+            _ => Program::new("yielder", [Op::YieldUntil { queue, look }]),
         };
         if &*task.name != "yielder" {
             ending.push(Op::Join(child));
@@ -278,9 +278,8 @@ pub(super) fn random_programs<S: ModelScheduler>(s: &mut Subject<'_, S>) -> Hold
 }
 
 fn random_config<S: ModelScheduler>(s: &Subject<'_, S>, rng: &mut Rng) -> Config {
-    let lines = [Line::Axtask03, Line::AxTask06];
     Config {
-        line: lines[rng.below(2) as usize],
+        line: Line::ALL[rng.below(2) as usize],
         cpus: 1 + rng.below(s.promises.max_cpus as u64) as usize,
         preempt: !rng.one_in(4),
         // The period is longer than a switch and a call. Otherwise no task makes progress under a

@@ -105,7 +105,7 @@ pub struct Coverage {
     pub dispatches: u64,
     /// The number of yields of all tasks.
     pub yields: u64,
-    /// The number of preemptions of all tasks.
+    /// The number of preemptions of all tasks on the older line. On the newer one wakes force some, too.
     pub preemptions: u64,
     /// The number of wakes that had to wait for a CPU to finish switching away.
     pub wake_spins: u64,

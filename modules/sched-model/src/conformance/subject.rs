@@ -59,7 +59,9 @@ impl<S: ModelScheduler> Subject<'_, S> {
                 coverage.tasks += report.tasks.len() as u64;
                 coverage.dispatches += report.dispatches;
                 coverage.yields += report.tasks.iter().map(|t| t.yields).sum::<u64>();
-                coverage.preemptions += report.tasks.iter().map(|t| t.preemptions).sum::<u64>();
+                if config.line == Line::Axtask03 {
+                    coverage.preemptions += report.tasks.iter().map(|t| t.preemptions).sum::<u64>();
+                }
                 coverage.wake_spins += report.wake_spins;
                 Ok(report)
             }
@@ -73,7 +75,7 @@ impl<S: ModelScheduler> Subject<'_, S> {
 
     /// Runs a program on 1, 2 and 4 CPUs, as far as that many are allowed, of each line of ArceOS.
     pub(super) fn run_everywhere(&mut self, config: Config, program: Program) -> Holds {
-        for line in [Line::Axtask03, Line::AxTask06] {
+        for line in Line::ALL {
             for cpus in [1, 2, 4] {
                 if cpus <= self.promises.max_cpus {
                     let config = Config {

@@ -40,6 +40,8 @@ enum Future {
     Gc {
         /// The end of its wait, on [`Line::AxTask06`](crate::model::Line).
         timer: Option<TimerKey>,
+        /// True if the time of its look has passed ([`Config::gc_look_cost`]).
+        looked: bool,
     },
     Sleep {
         deadline: u64,
@@ -454,7 +456,8 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         match &mut task.kind {
             Kind::Idle => self.idle_step(c),
             Kind::Gc => {
-                self.block_on(c, Future::Gc { timer: None });
+                let (timer, looked) = (None, false);
+                self.block_on(c, Future::Gc { timer, looked });
                 Ok(())
             }
             Kind::Helper(migrated) => {

@@ -106,10 +106,13 @@ pub enum Op {
         /// be preempted afterwards.
         resched: bool,
     },
-    /// Yields until the wait queue has a permit, and leaves it there: a busy wait.
+    /// Looks if the wait queue has a permit, yields, and looks again until it has one, which it leaves
+    /// there: a busy wait.
     YieldUntil {
         /// The number of the wait queue.
         queue: u32,
+        /// The number of time units that it computes before each look.
+        look: u64,
     },
     /// Sleeps for this many time units again and again until the wait queue has a permit, and
     /// leaves it there: polling.
@@ -285,7 +288,9 @@ impl Program {
         let (mut burst, mut longest) = (0, 0);
         for op in self.steps() {
             burst += match op {
-                Op::Run(units) => units + (1 + units / config.tick_period) * call,
+                Op::Run(units) | Op::YieldUntil { look: units, .. } => {
+                    units + (1 + units / config.tick_period) * call
+                }
                 _ => call,
             };
             longest = longest.max(burst);
@@ -375,6 +380,11 @@ pub enum Line {
     AxTask06,
 }
 
+impl Line {
+    /// All lines, the older one first.
+    pub const ALL: [Self; 2] = [Self::Axtask03, Self::AxTask06];
+}
+
 /// The machine, its costs, and the promises of the policy under test.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -392,6 +402,8 @@ pub struct Config {
     /// The time units for a switch to another task. While they pass, the task left behind still
     /// counts as on its CPU. With 0 that window is very short.
     pub switch_cost: u64,
+    /// The time units for each exited task that gc looks at and cannot release (rule 8).
+    pub gc_look_cost: u64,
     /// The additional time units of a pick, by the number of ready tasks, the picked one included.
     /// The index is the binary logarithm of that number, rounded down. The last value holds for
     /// more tasks, too. An empty list costs nothing.
@@ -453,6 +465,7 @@ impl Default for Config {
             tick_period: 10,
             call_cost: 1,
             switch_cost: 2,
+            gc_look_cost: 0,
             pick_cost_by_load: Vec::new(),
             on_time: |_| {},
             on_call: |_| {},

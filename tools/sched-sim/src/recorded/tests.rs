@@ -105,7 +105,12 @@ fn unnamed(waits: u64, woken: u64) -> Then {
     }]);
     let wait = StoredPhase::new(Ended::Block, waits, Counts(waits * MS), Counts(waits * MS));
     profile.tasks[1].phases.list.insert(0, wait);
-    let played = recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS);
+    let played = recorded(
+        &profile,
+        &profile,
+        Clock::of_frequency(1_000_000_000),
+        TICK_NS,
+    );
     played.jobs[1].steps[0].then
 }
 
@@ -130,7 +135,13 @@ fn spawned(at_ms: u64, run_ms: u64, blocks: u64, woken_ms: u64, after: Waker) ->
 
 fn of_tasks(tasks: &[(Option<u32>, Spawned)]) -> Vec<Job> {
     let profile = profile_of(tasks);
-    recorded(&profile, Clock::of_frequency(1_000_000_000), TICK_NS).jobs
+    recorded(
+        &profile,
+        &profile,
+        Clock::of_frequency(1_000_000_000),
+        TICK_NS,
+    )
+    .jobs
 }
 
 /// Returns tasks that compute for 1 ms, and how each was spawned: by main, or by the task with that
@@ -243,6 +254,7 @@ fn matched(times: [u64; 2], counts: [u64; 2]) -> [u64; 2] {
     }
     let waits = vec![work(times.iter().sum(), 1.0, Then::Wait(1))];
     let mut workload = Workload {
+        gc_look_ns: None,
         jobs: vec![job(waits), job(wakes.to_vec())],
     };
     match_wakes(&mut workload);
@@ -269,4 +281,61 @@ fn wake_that_is_noted_one_interval_late_counts_where_it_was() {
     assert_eq!(matched([300, 1], [299, 2]), [300, 1]);
     // That is a half of its wakes.
     assert_eq!(matched([1, 1], [0, 2]), [0, 2]);
+}
+
+/// Returns a run of a long task and its poller, which yields so often. A look takes 1 µs.
+fn polling_run(yields: u64, long_end_ms: u64) -> StoredProfile {
+    let task = |ordinal, yields: u64, run: u64, end_ms: u64| {
+        let mut task = profiles::task(ordinal);
+        task.figures.run = Figure::once(run);
+        task.figures.ready = Figure::once(end_ms * MS - run);
+        task.figures.yields = Figure::once(yields);
+        let phase = |ended, times, run| StoredPhase::new(ended, times, Counts(run), Counts::ZERO);
+        let all = [phase(Ended::Yield, yields, run), phase(Ended::Exit, 1, 0)];
+        let list = all.into_iter().filter(|phase| phase.intervals > 0);
+        task.phases.list = list.collect();
+        task
+    };
+    let looks = (yields - 20) * 1_000;
+    let long = task(0, 0, 600 * MS, long_end_ms);
+    let poller = task(1, yields, 20 * MS + looks, long_end_ms + 100);
+    profiles::profile("polls", [long, poller])
+}
+
+/// Returns the steps of the poller with these orders of the tasks.
+fn poller(profile: &StoredProfile, orders: &[StoredProfile]) -> Vec<Work> {
+    let orders = stored::merge(orders).unwrap();
+    let clock = Clock::of_frequency(1_000_000_000);
+    let mut jobs = recorded(profile, &orders, clock, TICK_NS).jobs;
+    jobs.remove(1).steps
+}
+
+#[test]
+fn yields_beyond_the_fewest_are_looks_of_a_poller() {
+    let (fifo, rr) = (polling_run(20, 600), polling_run(32, 624));
+    let poll = Then::Poll {
+        awaited: 0,
+        sleep_ns: 0.0,
+    };
+    let orders = [fifo.clone(), rr.clone()];
+    let work = [work(20, 1.0, Then::Yield), work(1, 0.0, Then::Exit)];
+    let expected = [&[Work::new(12, 1_000.0, poll)][..], &work].concat();
+    assert_eq!(poller(&rr, &orders), expected);
+    // It looked once, and saw what it waited for.
+    let expected = [&[Work::new(1, 1_000.0, poll)][..], &work].concat();
+    assert_eq!(poller(&fifo, &orders), expected);
+    let alone = poller(&rr, std::slice::from_ref(&rr));
+    assert_eq!(alone[0].then, Then::Yield, "one order tells nothing");
+}
+
+#[test]
+fn task_does_not_poll_for_one_that_waits_for_it() {
+    let (mut fifo, mut rr) = (polling_run(20, 600), polling_run(32, 624));
+    for run in [&mut fifo, &mut rr] {
+        let mut wait = StoredPhase::new(Ended::Block, 1, Counts::ZERO, Counts::ZERO);
+        wait.woken_by = Waker::Task(1);
+        run.tasks[0].phases.list.insert(0, wait);
+    }
+    let steps = poller(&rr, &[fifo, rr.clone()]);
+    assert_eq!(steps[0].then, Then::Yield);
 }

@@ -27,6 +27,7 @@ fn workload() -> Workload {
         ]
     };
     Workload {
+        gc_look_ns: None,
         jobs: vec![
             job("a", None, steps()),
             job("b", Some(0), steps()),
@@ -125,6 +126,7 @@ fn rule_7_extended_task_repeats_its_steps() {
     let steps = vec![work(5, 3.0, Then::Yield), work(1, 0.5, Then::Exit)];
     let endless = || job("e", None, steps.clone());
     let once = Workload {
+        gc_look_ns: None,
         jobs: vec![endless(), job("o", None, vec![work(1, 7.0, Then::Exit)])],
     };
     let found = extended(&once, |job| job.name == "e", 60.0 * MS);

@@ -81,7 +81,7 @@ pub struct Boot {
 pub fn recorded(profile: &StoredProfile) -> Vec<Seen> {
     let clock = Clock::of_frequency(profile.header.frequency_hz);
     // The workload names the tasks.
-    let workload = recorded::recorded(profile, clock, TICK_NS);
+    let workload = recorded::recorded(profile, profile, clock, TICK_NS);
     let tasks = profile.tasks.iter().zip(workload.jobs);
     tasks
         .map(|(task, job)| Seen {

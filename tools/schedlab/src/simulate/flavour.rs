@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use axsched_ext::pbg::stored::{Architecture, Place, Program, StoredPhase, StoredProfile, Timing};
+use axsched_ext::pbg::stored::{
+    Architecture, Merger, Place, Program, StoredPhase, StoredProfile, StoredTask, Timing,
+};
 use sched_sim::{
     calibrate::calibrate,
     play::Machine,
     policies::{Policy, Sharing},
+    polls::polling,
     recorded::recorded,
     time::Clock,
     whatif::{Change, changed},
@@ -30,15 +33,27 @@ pub struct Flavour {
     /// The largest difference between a task's time and the recording's if its own policy is
     /// played, as a part of the recording's.
     pub rest: f64,
+    /// The difference of the average turnaround from the recorded one then, in parts of that.
+    pub off: f64,
     /// The number of times that all tasks then waited for each other, as the recording does not
     /// tell all waits.
     pub broken_waits: u64,
     /// The policy that ran while it was recorded.
     pub base: &'static Policy,
+    /// The number of tasks that poll, but are simulated as they were recorded, as it is not known
+    /// for which task they do.
+    pub unknown_polls: usize,
 }
 
 impl Flavour {
-    fn of(profile: StoredProfile, preempts: bool, is_metered: bool, costs: &Costs) -> Result<Self> {
+    /// Makes a flavour of a recording. `orders` is a profile of runs in different orders.
+    fn of(
+        profile: StoredProfile,
+        orders: &StoredProfile,
+        preempts: bool,
+        is_metered: bool,
+        costs: &Costs,
+    ) -> Result<Self> {
         let arch = profile.header.architecture.name();
         let clock = Clock::of_frequency(profile.header.frequency_hz);
         let machine = Machine {
@@ -54,19 +69,30 @@ impl Flavour {
             sharing: Sharing::default(),
             preempted_stay: profile.header.architecture == Architecture::Riscv64,
         };
-        let workload = recorded(&profile, clock, TICK_NS);
+        let workload = recorded(&profile, orders, clock, TICK_NS);
+        let poll = |task| polling(task, orders.header.frequency_hz).is_some();
+        let polling = orders.tasks.iter().filter(|task| poll(task)).count();
+        let known = workload
+            .jobs
+            .iter()
+            .filter(|job| job.polls().next().is_some());
+        let unknown_polls = polling - known.count();
         let base = ran(&profile, preempts).context("expected a recording under a known policy")?;
         let scheduler = match preempts {
             true => recorded_as(base),
             false => "pbg-coop measure",
         };
         let cost = costs.of_yield(arch, scheduler)?;
-        let calibrated = calibrate(&workload, base, &profile, &cost, &machine)?;
+        let turnarounds = profile.tasks.iter().map(StoredTask::turnaround);
+        let turnarounds_ns: Vec<f64> = turnarounds.map(|time| clock.ns(time.0 as f64)).collect();
+        let calibrated = calibrate(&workload, &turnarounds_ns, base, &profile, &cost, &machine)?;
         Ok(Self {
             workload: calibrated.workload,
             rest: calibrated.rest,
+            off: calibrated.off,
             broken_waits: calibrated.broken_waits,
             base,
+            unknown_polls,
             profile,
             machine,
         })
@@ -79,6 +105,8 @@ pub struct Flavours {
     pub preemptive: Flavour,
     /// The recording of a kernel that does not.
     pub cooperative: Option<Flavour>,
+    /// True if only one run is known, which does not tell polls from other yields.
+    pub is_one_order: bool,
     pub costs: Costs,
     /// The divisor of the workload.
     pub scale: u64,
@@ -88,18 +116,27 @@ impl Flavours {
     pub fn read(args: &RecordingArgs) -> Result<Self> {
         let costs = Costs::read(&args.costs, &args.results)?;
         let profile = recording(&args.recording, args)?;
-        let of = |profile, preempts| Flavour::of(profile, preempts, args.metered, &costs);
-        let cooperative = match &args.cooperative {
+        let other = match &args.cooperative {
             Some(file) => {
                 let other = recording(file, args)?;
                 check_program(&args.recording, &profile, &other)?;
-                Some(of(other, false)?)
+                Some(other)
             }
             None => None,
         };
+        // A kernel that does not preempt runs the tasks in another order. Recordings under other
+        // policies than PBG's base policy do not merge.
+        let mut orders = Merger::default();
+        orders.add(&profile)?;
+        if let Some(other) = &other {
+            let _ = orders.add(other);
+        }
+        let orders = orders.finish()?;
+        let of = |profile, preempts| Flavour::of(profile, &orders, preempts, args.metered, &costs);
         Ok(Self {
+            cooperative: other.map(|other| of(other, false)).transpose()?,
             preemptive: of(profile, true)?,
-            cooperative,
+            is_one_order: orders.header.runs == 1,
             costs,
             scale: args.scale,
         })

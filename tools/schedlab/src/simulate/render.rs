@@ -143,6 +143,10 @@ mean at most; rows that share a letter have ranges that overlap. Nothing is clai
 tasks under policies that act on ticks.
 ";
 
+/// The difference of the average from the recorded one, in %, from which on no figure can be
+/// trusted.
+const FAR_PERCENT: f64 = 2.0;
+
 /// Returns the meaning of the figures, and what all of them rest on.
 pub fn legend(figures: &str, is_changed: bool, flavours: &Flavours) -> String {
     let mut out = "
@@ -166,10 +170,28 @@ another waits for it. A wait that did not happen, as its end was there already, 
             "Played as it was recorded, all tasks waited for each other {broken} times, and one was let go:\nthe recording does not tell enough about which task waits for which, and these figures are far off.\n"
         );
     }
+    let off = flavours.all().map(|of| of.off * 100.0);
+    let off = off.fold(
+        0.0_f64,
+        |most, off| if off.abs() > most.abs() { off } else { most },
+    );
     out += &format!(
-        "Played as it was recorded, no task's time is off by more than {:.2} %.\n",
+        "Played as it was recorded, no task's time is off by more than {:.2} %, and the average by {off:+.2} %.\n",
         rest * 100.0
     );
+    if off.abs() > FAR_PERCENT {
+        out += "That is far: the recording does not tell how these tasks depend on each other.\n";
+    }
+    let unknown = flavours.all().map(|of| of.unknown_polls).max().unwrap_or(0);
+    let mut tasks = flavours.preemptive.profile.tasks.iter();
+    if unknown > 0 {
+        let unknown = count(unknown, "task");
+        out += &format!(
+            "{unknown} poll, and the recordings do not tell for what: these figures are far off.\n"
+        );
+    } else if flavours.is_one_order && tasks.any(|task| task.figures.yields.total > 0) {
+        out += "One run does not tell if tasks that yield poll. If they do, these figures are far off.\n";
+    }
     if flavours.cooperative.is_none() {
         out += "It was made in a kernel that preempts; kernels without preemption spend less on guards.\n";
     }

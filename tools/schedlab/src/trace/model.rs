@@ -169,6 +169,7 @@ mod tests {
             steps: vec![Work::new(1, (ms * MS) as f64, Then::Exit)],
         };
         let workload = Workload {
+            gc_look_ns: None,
             jobs: tasks.iter().map(job).collect(),
         };
         let machine = Machine {

@@ -35,6 +35,19 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// woken between.
     pub(super) fn block_step(&mut self, c: usize, id: TaskId) -> Step {
         let mut block = self.tasks[id.0].block.take().expect("model: no block_on");
+        if !block.polled
+            && self.config.gc_look_cost > 0
+            && let Future::Gc { looked, .. } = &mut block.future
+        {
+            // The time passes in a step before that of the poll, as a switch ends gc's time there.
+            *looked = !*looked;
+            if *looked {
+                let cpu = &mut self.cpus[c];
+                cpu.clock += cpu.exited.len() as u64 * self.config.gc_look_cost;
+                self.tasks[id.0].block = Some(block);
+                return Ok(());
+            }
+        }
         if !block.polled {
             let poll = self.poll(c, &mut block)?;
             block.polled = matches!(poll, Poll::Pending);
@@ -86,7 +99,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         let waker = block.waker;
         Ok(match &mut block.future {
             Future::Never => Poll::Pending,
-            Future::Gc { timer } => return self.poll_gc(c, waker, timer),
+            Future::Gc { timer, .. } => return self.poll_gc(c, waker, timer),
             Future::Join(child) => {
                 let child = &mut self.tasks[child.0];
                 if child.state == State::Exited {

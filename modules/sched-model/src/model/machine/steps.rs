@@ -41,13 +41,8 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         let task = &mut self.tasks[id.0];
         match op {
             Op::Run(units) => {
-                // It runs up to the next interrupt. An earlier one cuts it short.
-                let cpu = &mut self.cpus[c];
-                let next = cpu.next_interrupt(self.config.is_06());
-                let part = (units - task.done).min(next - now);
-                cpu.ahead = Ahead::Computes(units);
-                cpu.clock += part;
-                task.done += part;
+                self.compute(c, id, units);
+                let task = &mut self.tasks[id.0];
                 if task.done == units {
                     task.done = 0;
                     task.pc += 1;
@@ -58,7 +53,12 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 task.pc += 1;
                 return self.yield_current(c);
             }
-            Op::YieldUntil { queue } => {
+            Op::YieldUntil { look, .. } if task.done < look => {
+                self.compute(c, id, look);
+                return Ok(());
+            }
+            Op::YieldUntil { queue, .. } => {
+                task.done = 0;
                 if self.wait_queues.get(&queue).is_none_or(|w| w.permits == 0) {
                     return self.yield_current(c);
                 }
@@ -198,6 +198,17 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.spend(c);
         self.cpus[c].acts.push_back(Act::Release);
         Ok(())
+    }
+
+    /// Computes what is left of these time units, up to the next interrupt. An earlier one cuts it
+    /// short.
+    fn compute(&mut self, c: usize, id: TaskId, units: u64) {
+        let (cpu, task) = (&mut self.cpus[c], &mut self.tasks[id.0]);
+        let next = cpu.next_interrupt(self.config.is_06());
+        let part = (units - task.done).min(next - self.now);
+        cpu.ahead = Ahead::Computes(units);
+        cpu.clock += part;
+        task.done += part;
     }
 
     /// Adds a permit, and wakes one waiter that is not woken yet.
