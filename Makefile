@@ -7,7 +7,7 @@
 # scripts/check.mk      refuses wrong variables
 # scripts/kernel.mk     how an app becomes an image
 # scripts/qemu.mk       how an image boots
-# scripts/arceos-0.6.mk the same two on the ArceOS of 2026
+# scripts/arceos-0.6.mk the same two on the ArceOS of 2026, arceos-0.8.mk on its later versions
 # scripts/lab.mk        many images, and their results side by side
 # scripts/cost.mk       the cost of calls, yields, coroutines and connections
 # scripts/simulate.mk   simulates a recording under every policy
@@ -160,7 +160,8 @@ test:
 # Sources that `cargo fmt --all` does not find: modules that a macro declares, and crates outside
 # the workspace.
 MADE_MODULES = $(wildcard modules/axsched-ext/tests/policy/*.rs examples/*/src/*.rs examples/*/*/src/*.rs \
-    arceos-0.6/old-names/*/src/*.rs modules/ax-sched*/src/*.rs)
+    arceos-0.*/old-names/*/src/*.rs arceos-0.8/limits/src/*.rs modules/ax-sched*/src/*.rs \
+    modules/pbg-guest/src/*.rs modules/pbg-guest/src/*/*.rs)
 ifneq ($(filter check,$(MAKECMDGOALS)),)
   $(call each-of,LAB,--fix)
 endif

@@ -38,7 +38,7 @@ audit() { # audit LOCK: packs what depends on all of it
     fi
     echo "audit: $1: $(grep -c '^d[0-9]* = ' "$at/Cargo.toml") dependencies, none yanked"
 }
-readonly LOCKS=(Cargo.lock arceos-0.6/Cargo.lock modules/axsched-ext/fuzz/Cargo.lock examples/pace/Cargo.lock)
+readonly LOCKS=(Cargo.lock arceos-0.6/Cargo.lock arceos-0.8/Cargo.lock modules/axsched-ext/fuzz/Cargo.lock examples/pace/Cargo.lock)
 for lock in "${LOCKS[@]}"; do audit "$lock"; done
 
 # The advisories are not in the registry but in a repository of their own.

@@ -20,7 +20,7 @@ ifeq ($(and $(wildcard $(A)/Cargo.toml),$(wildcard $(A)/src/main.rs)),)
 endif
 
 $(call one-of,ARCH,x86_64 riscv64 aarch64)
-$(call one-of,ARCEOS,0.3 0.6)
+$(call one-of,ARCEOS,0.3 0.6 0.8)
 $(call one-of,SMP,1 2 3 4 5 6 7 8)
 $(call one-of,LOG,off error warn info debug trace)
 $(call one-of,MODE,release debug)

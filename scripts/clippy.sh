@@ -43,6 +43,8 @@ for target in x86_64-unknown-none riscv64gc-unknown-none-elf aarch64-unknown-non
     echo "clippy: the ArceOS of 2026 on $target"
     RUSTC_BOOTSTRAP=1 "$CARGO" clippy --quiet --locked --manifest-path arceos-0.6/Cargo.toml --target "$target" \
         --package ax-sched-arceos --package axstd --package axtask --package axhal -- -D warnings
+    [[ $target != riscv64* ]] || RUSTC_BOOTSTRAP=1 "$CARGO" clippy --quiet --locked --manifest-path arceos-0.8/Cargo.toml \
+        --target "$target" --package pbg-guest --package limits --package axtask -- -D warnings
     echo "clippy: the apps on $target, traced and recorded"
     for trace in trace events recorded; do
         RUSTC_BOOTSTRAP=1 lint "${packages[@]}" --features sched-tests-common/$trace --target "$target"

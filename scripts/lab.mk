@@ -82,8 +82,9 @@ ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
 endif
 
 # Goals that boot take a line of ArceOS, and so do those that read its results or its recording.
-OF_A_LINE := build run record trace matrix compare soak $(if $(PROFILE),simulate) \
-    $(if $(filter coop-cost connections host,$(notdir $(A:%/=%))),,cost)
+# A line whose scheduler cannot be replaced only runs.
+OF_A_LINE := build run $(if $(filter 0.8,$(ARCEOS)),,record trace matrix compare soak $(if $(PROFILE),simulate) \
+    $(if $(filter coop-cost connections host,$(notdir $(A:%/=%))),,cost))
 ifneq ($(filter-out 0.3,$(ARCEOS)),)
   $(foreach g,$(filter-out $(OF_A_LINE) help lab-% target/%,$(MAKECMDGOALS)),$(call refuse,$(g),ARCEOS,$(strip $(OF_A_LINE)) with it,$(ANYWHERE) file))
 endif

@@ -13,6 +13,7 @@ mod cost;
 mod damage;
 mod figures;
 mod files;
+mod guest;
 mod helpers;
 mod host;
 mod http;
@@ -41,6 +42,7 @@ pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     cases.extend(published::cases());
     cases.extend(adopt::cases(project));
     cases.extend(arceos_2026::cases(project));
+    cases.extend(guest::cases());
     cases.extend(manners::cases());
     cases.extend(kvm::cases());
     cases.extend(figures::cases(project));
