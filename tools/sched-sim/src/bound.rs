@@ -12,10 +12,11 @@
 //! still holds, because a schedule without that job is a schedule of the others.
 //!
 //! Switching costs nothing here, and waits for each other are left out, as neither makes an order
-//! better. The time that main computes between two jobs that it submits in one go is left out, too.
+//! better. [`waiting`] has bounds that know them. The time that main computes between two jobs that it submits in one go is left out, too.
 
 mod busy_times;
 mod job;
+pub mod waiting;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

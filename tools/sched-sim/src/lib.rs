@@ -15,19 +15,25 @@
 //! | [`vary`] | a workload with random changes |
 //! | [`whatif`] | a workload with changes that the user asks for |
 //! | [`bound`] | the least possible average turnaround |
+//! | [`aim`] | the figures that an order can be made for |
+//! | [`orders`] | orders of tasks by rules |
+//! | [`search`] | the search for a better order |
 //! | [`time`] | nanoseconds, and the counts that policies read |
 //!
 //! A run is a function of its arguments: two runs on two machines give the same bytes.
 #![forbid(unsafe_code)]
 
+pub mod aim;
 pub mod bound;
 pub mod calibrate;
 pub mod costs;
+pub mod orders;
 pub mod play;
 pub mod policies;
 pub mod polls;
 pub mod programs;
 pub mod recorded;
+pub mod search;
 pub mod time;
 pub mod trace;
 pub mod vary;

@@ -3,6 +3,7 @@
 
 #[path = "../../../../modules/axsched-ext/tests/common/profiles.rs"]
 pub mod profiles;
+pub mod programs;
 
 use sched_sim::{
     costs::YieldCost,
