@@ -62,7 +62,7 @@ MODELLED := $(if $(call is-given,CPUS),$(filter trace,$(MAKECMDGOALS)))
 BOOTS  := build lab-sources lab-boot run serve record
 BOOTED := $(BOOTS) $(filter-out $(MODELLED),trace)
 
-LABS     := matrix compare simulate advise profile trace cost docs stale lab-tools
+LABS     := matrix compare simulate advise plan profile trace cost docs stale lab-tools
 SEARCHES := interleavings lost-wakes sanitize
 
 # A=realtime is short for the folder of that name; messages name the folder.

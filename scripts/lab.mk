@@ -75,7 +75,7 @@ MATRIX_MAY := A ARCH ARCEOS FEATURES SMP SCALE TIMING TIMEOUT LAB
 $(call refuse,matrix,$(NO_CELL) PROFILE_OUT,$(MATRIX_MAY),$(ANYWHERE))
 $(call refuse,matrix,T,$(MATRIX_MAY),command) # which selects tests, but is in the image of selftest and yield
 $(call refuse,compare,$(NO_CELL) PROFILE_OUT T,$(filter-out TIMEOUT,$(MATRIX_MAY)),command) # it runs nothing
-READ_PROFILE := build lab-sources lab-boot run serve trace simulate advise profile
+READ_PROFILE := build lab-sources lab-boot run serve trace simulate advise plan profile
 $(foreach g,$(filter-out $(READ_PROFILE) help target/%,$(MAKECMDGOALS)),$(call refuse,$(g),PROFILE,$(filter-out lab-%,$(READ_PROFILE)) with it,command))
 ifneq ($(filter-out $(PBG_POLICIES),$(TRACE_POLICIES)),)
   $(if $(MODELLED),,$(call refuse,trace,PBG_BASE PROFILE,these with FEATURES=sched_pbg$(comma) or CPUS=n for a recording,$(ANYWHERE)))

@@ -12,6 +12,7 @@
 #      trace     for each policy and number of CPUs a file for Perfetto in target/trace, of the run
 #                that starts at TICK_PHASE, and a table
 #      advise    one screen: which policy, and why
+#      plan      a table of orders; a profile with the best in target/plans
 
 CPUS    ?= 1
 
@@ -19,8 +20,10 @@ CPUS    ?= 1
 # and --check=FILE.csv a published table.
 SIM_CHECK := $(if $(filter simulate,$(MAKECMDGOALS)),$(filter --check,$(LAB)))
 # Guests have SMP CPUs.
-SIM_OTHERS := $(filter-out simulate advise $(MODELLED) help target/%,$(MAKECMDGOALS))
-SIM_GOALS := $(filter simulate advise,$(MAKECMDGOALS)) $(MODELLED)
+SIM_OTHERS := $(filter-out simulate advise plan $(MODELLED) help target/%,$(MAKECMDGOALS))
+# These take one number of CPUs, and play all policies.
+SIM_ONE := $(filter advise plan,$(MAKECMDGOALS))
+SIM_GOALS := $(filter simulate advise plan,$(MAKECMDGOALS)) $(MODELLED)
 ifneq ($(SIM_OTHERS),)
   ifeq ($(origin CPUS),command line)
     $(error CPUS=$(CPUS): not of make $(firstword $(SIM_OTHERS)), but of make simulate; allowed is SMP=n)
@@ -31,7 +34,8 @@ ifneq ($(strip $(SIM_GOALS)),)
   SIM_NO := $(filter-out PROFILE,$(NO_CELL)) SMP TIMING
   SIM_MAY_simulate := A ARCH SCALE FEATURES CPUS PROFILE TIMEOUT LAB
   SIM_MAY_advise   := $(filter-out FEATURES,$(SIM_MAY_simulate))
-  $(foreach g,simulate advise,$(call refuse,$(g),$(SIM_NO) PROFILE_OUT $(if $(filter advise,$(g)),FEATURES),$(SIM_MAY_$(g)),$(ANYWHERE))$(call refuse,$(g),T,$(SIM_MAY_$(g)),command))
+  SIM_MAY_plan     := $(SIM_MAY_advise)
+  $(foreach g,simulate advise plan,$(call refuse,$(g),$(SIM_NO) PROFILE_OUT $(if $(filter advise plan,$(g)),FEATURES),$(SIM_MAY_$(g)),$(ANYWHERE))$(call refuse,$(g),T,$(SIM_MAY_$(g)),command))
   ifneq ($(MODELLED),)
     SIM_NOT := $(call set-of,$(filter-out TICK_PHASE,$(SIM_NO)),$(ANYWHERE))$(call set-of,PROFILE_OUT T,command)
     ifneq ($(SIM_NOT),)
@@ -60,8 +64,8 @@ ifneq ($(strip $(SIM_GOALS)),)
   ifneq ($(or $(filter-out $(shell seq 64),$(subst $(comma), ,$(CPUS))),$(filter 0,$(words $(CPUS))),$(filter-out 0 1,$(words $(CPUS)))$(findstring $(comma)$(comma),$(comma)$(CPUS)$(comma))),)
     $(error CPUS=$(CPUS): allowed are numbers from 1 to 64, with commas)
   endif
-  ifneq ($(if $(filter advise,$(MAKECMDGOALS)),$(findstring $(comma),$(CPUS))),)
-    $(error CPUS=$(CPUS): advice is of one number of CPUs; allowed is one from 1 to 64)
+  ifneq ($(if $(SIM_ONE),$(findstring $(comma),$(CPUS))),)
+    $(error CPUS=$(CPUS): make $(firstword $(SIM_ONE)) is of one number of CPUs; allowed is one from 1 to 64)
   endif
   $(call number,TIMEOUT)
   SIM_SHARING := $(sort $(filter $(SHARING),$(FEATURE_LIST)))
@@ -100,7 +104,7 @@ SIM_MADE = $(if $(HELPED)$(PROFILE),,$(SIM_NAME).pbg $(SIM_NAME)-coop.pbg)
 # The consoles of the boots that recorded; each has a replay, too.
 SIM_CONSOLES = $(if $(PROFILE),,--console $(SIM_NAME).pbg.log --console $(SIM_NAME)-coop.pbg.log)
 
-.PHONY: simulate advise
+.PHONY: simulate advise plan
 $(MODELLED): $(SIM_MADE)
 	$(Q)$(SCHEDLAB) trace $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    --cpus $(CPUS) --policy $(SIM_TRACED) $(SIM_BALANCE) $(call given,TICK_PHASE,--tick-phase) \
@@ -114,6 +118,10 @@ simulate: $(SIM_MADE)
 
 advise: $(SIM_MADE)
 	$(Q)$(SCHEDLAB) advise $(SIM_FILES) $(SIM_CONSOLES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
+	    $(call given,CPUS,--cpus) $(if $(call with-rows,$(A)),--metered)) $(LAB)
+
+plan: $(SIM_MADE)
+	$(Q)$(SCHEDLAB) plan $(SIM_FILES) --app $(notdir $(A)) $(strip $(call given,ARCH,--arch) $(call given,SCALE,--scale) \
 	    $(call given,CPUS,--cpus) $(if $(call with-rows,$(A)),--metered)) $(LAB)
 
 # Nothing else that this make was given; to a program without the helpers SCALE means nothing.

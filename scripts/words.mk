@@ -53,7 +53,7 @@ endif
 VARIABLES := A ARCH ARCEOS FEATURES SMP LOG MODE MEM SCALE TIMING ACCEL QEMU_ARGS TIMEOUT TICK_PHASE TRACE \
     PROFILE PROFILE_OUT PBG_BASE BLK DISK CPUS V T PORT LAB
 # Goals that begin with lab- are for programs.
-GOALS := help setup new build run serve record matrix compare simulate advise profile trace cost docs \
+GOALS := help setup new build run serve record matrix compare simulate advise plan profile trace cost docs \
     stale test check soak interleavings lost-wakes sanitize mutants clean \
     lab-boot lab-list lab-sources lab-tools lab-variables
 

@@ -12,6 +12,8 @@ mod rules;
 use anyhow::{Result, bail};
 use axsched_ext::pbg::Status;
 use sched_sim::{
+    aim::Aim,
+    orders::{Rule, orders},
     policies::{Policy, Sharing, policies},
     whatif::extended,
     workload::Job,
@@ -26,7 +28,7 @@ use crate::{
     simulate::{Flavour, Flavours, Play, Watch, feature, on_all_cores},
     spread::Spread,
 };
-use advice::{Advice, Question};
+use advice::{Advice, BetterOrder, Question};
 use errors::Errors;
 use evidence::{Boot, Differs, Work, console, differing, recorded};
 use rules::{Out, Replay, Row, SPREAD_PERCENT, best_without_plan, choose, is_fragile, refused};
@@ -160,6 +162,10 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
             row.is_out = Some(Out::Fragile);
         }
     }
+    let order = match question == Question::Turnaround && !polls {
+        true => Some(better_order(&flavours, cpus)?),
+        false => None,
+    };
     watch.finish(NOT_YET);
     if watch.stopped() {
         return Ok(Verdict::Interrupted);
@@ -174,6 +180,7 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         differing,
         boots,
         has_cooperative: flavours.cooperative.is_some(),
+        order,
         stretch_ms,
         lengths_ms,
     };
@@ -205,6 +212,27 @@ fn play(
     let runs: Vec<_> = runs.into_iter().collect::<Result<_>>()?;
     let cells = runs.chunks(phases.len()).map(<[_]>::to_vec);
     Ok(Some(cells.collect()))
+}
+
+/// Returns the gain of the orders that `make plan` begins with, at one phase of the tick.
+fn better_order(flavours: &Flavours, cpus: usize) -> Result<BetterOrder> {
+    let policy = Policy::named("pbg").expect("a policy of the list");
+    let pbg = Play::new(policy, cpus, flavours, Sharing::Balanced)?;
+    let first = TickPhase::evenly(1).next().expect("a phase");
+    let recorded = &flavours.preemptive;
+    let planned = pbg.with_order_at(None, first)?.average_ns();
+    let mut best = (Rule::Waits.name(), 0.0);
+    for (rule, order) in orders(&recorded.profile, cpus)? {
+        let gain = 1.0 - pbg.with_order_at(Some(&order), first)?.average_ns() / planned;
+        if gain > best.1 {
+            best = (rule.name(), gain);
+        }
+    }
+    let bound = recorded.bound(Aim::Average, cpus);
+    Ok(BetterOrder {
+        best,
+        most: 1.0 - bound / planned,
+    })
 }
 
 /// Returns the longest run interval, in ms.

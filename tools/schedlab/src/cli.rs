@@ -7,8 +7,11 @@ use std::{
     path::PathBuf,
 };
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use sched_sim::policies::Sharing;
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use sched_sim::{aim::Aim, policies::Sharing};
 
 use crate::{changes::Changes, distinct::distinct};
 
@@ -38,6 +41,8 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Say which policy to take for a recorded program, and why
     Advise(AdviseArgs),
+    /// Find the best order of a recorded program's tasks, and write it into a profile for PBG
+    Plan(PlanArgs),
     /// Boot tasks that do everything a task can do, at random, under every policy, and watch them
     Soak(SoakArgs),
     /// Draw when each task of a traced run had its CPU
@@ -359,6 +364,40 @@ pub struct AdviseArgs {
     /// How far the model is from QEMU: a CSV file
     #[arg(long, value_name = "FILE", default_value = "docs/results/simulate.csv")]
     pub errors: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub source: RecordingArgs,
+    /// The number of CPUs, 1 to 64
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub cpus: u8,
+    /// The figure that the order makes small: the average turnaround, the makespan, the worst
+    /// turnaround over its task's CPU time, or the time beyond deadlines
+    #[arg(long, value_name = "FIGURE", default_value = "average", value_parser = aims())]
+    pub aim: Aim,
+    /// Search by playing this number of orders; 0 to 1000000
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=1_000_000))]
+    pub plays: usize,
+    /// The seed of the search. The same seed finds the same order
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// End the search after this number of seconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub seconds: Option<u64>,
+    /// Where the profile goes [default: target/plans/PROGRAM-ARCH.pbg, and -scaleN, -smpN in it]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Reads the name of an aim.
+fn aims() -> impl TypedValueParser<Value = Aim> {
+    let names = PossibleValuesParser::new(Aim::ALL.map(|(name, _)| name));
+    names.map(|name| {
+        let aim = Aim::ALL.into_iter().find(|(known, _)| *known == name);
+        aim.expect("a possible value").1
+    })
 }
 
 #[derive(Args, Debug)]

@@ -19,6 +19,7 @@
 //! | [`connections`] | connections served by coroutines and by threads |
 //! | [`simulate`] | a recording under every policy, in virtual time |
 //! | [`advise`] | which policy for a recorded program |
+//! | [`plan`] | the best order of a recorded program's tasks |
 //! | [`soak`] | tasks at random, for long or often |
 //! | [`docs`] | the tables of Markdown pages |
 //! | [`sources`] | the sources of rows, and the rows that are out of date |
@@ -59,6 +60,7 @@ mod gantt;
 mod grid;
 mod matrix;
 mod output;
+mod plan;
 mod profile;
 mod project;
 mod record;
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Connections(options) => connections::connections(&cli.tree, options),
         Command::Simulate(options) => simulate::simulate(&cli.tree, options),
         Command::Advise(options) => advise::advise(options),
+        Command::Plan(options) => plan::plan(options),
         Command::Soak(options) => soak::soak(&cli.tree, options),
         Command::Docs(options) => docs::docs(options),
         Command::Gantt(options) => gantt::gantt(&cli.tree, options),

@@ -20,8 +20,8 @@ use crate::{
     cli::{self, ProfileCommand, VerifyArgs},
     output::print_line,
 };
-pub use file::read;
 use file::{examine, title};
+pub use file::{read, save};
 
 pub fn profile(command: &ProfileCommand) -> Result<Verdict> {
     match command {

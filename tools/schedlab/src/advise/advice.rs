@@ -29,8 +29,19 @@ pub struct Advice {
     pub differing: Vec<Differs>,
     pub boots: Vec<Boot>,
     pub has_cooperative: bool,
+    /// The gain of an order of `make plan`, if a plan may be taken.
+    pub order: Option<BetterOrder>,
     /// The longest run interval of a task in a kernel that does not preempt, in ms.
     pub stretch_ms: f64,
     /// The shortest and the longest computing time of a task, in ms.
     pub lengths_ms: [f64; 2],
+}
+
+/// The gain of another order of the tasks than that of PBG's plan, as parts of the plan's average.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BetterOrder {
+    /// The best of the rules that `make plan` tries, by its name in the table, and its gain.
+    pub best: (&'static str, f64),
+    /// No order gains more.
+    pub most: f64,
 }

@@ -3,7 +3,10 @@
 use std::num::NonZeroUsize;
 
 use anyhow::Result;
-use axsched_ext::pbg::Status;
+use axsched_ext::pbg::{
+    Status,
+    stored::{StoredOrder, StoredProfile},
+};
 use sched_sim::{
     costs::YieldCost,
     play::{Machine, Outcome as Played, Played as Task, play, play_traced},
@@ -162,6 +165,21 @@ impl<'a> Play<'a> {
             switches: played.switches as f64,
             jain: jain(tasks().map(|task| task.finish_ns as f64)),
         })
+    }
+
+    /// Plays it at a phase of the tick, and returns what the model says. A plan takes the tasks in
+    /// `order`, if there is one.
+    pub fn with_order_at(
+        &self,
+        order: Option<&StoredOrder>,
+        tick_phase: TickPhase,
+    ) -> Result<Played> {
+        let plan = StoredProfile {
+            order: order.cloned(),
+            ..self.flavour.profile.clone()
+        };
+        let (workload, machine) = (&self.flavour.workload, self.machine(start_ns(tick_phase)));
+        Ok(play(workload, self.policy, &plan, &self.cost, &machine)?)
     }
 
     /// Returns its name in tables: that of the policy, and a mark if it is PBG without a plan.

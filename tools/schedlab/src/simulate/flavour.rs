@@ -7,6 +7,8 @@ use axsched_ext::pbg::stored::{
     Architecture, Merger, Place, Program, StoredPhase, StoredProfile, StoredTask, Timing,
 };
 use sched_sim::{
+    aim::Aim,
+    bound::waiting::Needs,
     calibrate::calibrate,
     play::Machine,
     policies::{Policy, Sharing},
@@ -96,6 +98,28 @@ impl Flavour {
             profile,
             machine,
         })
+    }
+}
+
+impl Flavour {
+    /// Returns the deadline of each task since its spawn, in nanoseconds.
+    pub fn deadlines_ns(&self) -> Vec<Option<f64>> {
+        let tasks = self.profile.tasks.iter();
+        let deadline = tasks.map(|task| {
+            let counts = task.deadline.filter(|deadline| deadline.0 != u64::MAX)?;
+            Some(self.machine.clock.ns(counts.0 as f64))
+        });
+        deadline.collect()
+    }
+
+    /// Returns a lower bound of a figure under any policy. It leaves the waits of tasks for each other
+    /// out if the recording does not tell enough about them.
+    pub fn bound(&self, aim: Aim, cpus: usize) -> f64 {
+        let needs = match self.broken_waits {
+            0 => Needs::of(&self.workload, TICK_NS),
+            _ => None,
+        };
+        aim.bound(&self.workload, needs.as_ref(), &self.deadlines_ns(), cpus)
     }
 }
 
