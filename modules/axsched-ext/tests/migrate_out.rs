@@ -37,8 +37,8 @@ proptest! {
     }
 }
 
-/// Steps after which EEVDF's last pick was of a waiting task, and the next task in its bucket has
-/// become eligible meanwhile.
+/// Steps after which EEVDF's last pick has taken a waiting task. Meanwhile the next task in its bucket
+/// has become eligible.
 #[rustfmt::skip]
 const AFTER_A_WAITING_TASK: [bench::Step; 38] = [
     (6, 0, 36), (5, 0, 18), (7, 1, 0), (0, 1, 22), (1, 0, 20), (1, 1, 39), (0, 0, 17),

@@ -14,6 +14,7 @@ use axsched_ext::pbg::{
 };
 
 use super::{names::Names, quantity::Clock};
+use crate::output::count;
 
 /// The most lines of the picture, and of the list of groups.
 const LINES: usize = 10;
@@ -44,7 +45,10 @@ pub fn text(profile: &StoredProfile, names: &Names, clock: Clock) -> String {
     let first = plan.tasks().first().map_or(0, |task| task.band);
     if plan.tasks().iter().any(|task| task.band != first) {
         let by = match &profile.order {
-            Some(order) => format!(", by the order that was found for {} CPUs", order.cpus),
+            Some(order) => {
+                let cpus = count(order.cpus.into(), "CPU");
+                format!(", by the order that was found for {cpus}")
+            }
             None => String::new(),
         };
         let _ = writeln!(
@@ -165,4 +169,95 @@ fn chains(count: usize, edges: &[Edge], runs: u32, names: &Names) -> Vec<String>
         steps.values().map(of_step).collect::<Vec<_>>().join(" → ")
     };
     lines.into_values().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use axsched_ext::{
+        pbg::stored::{Ended, Place, StoredOrder, StoredPhase, StoredTask, Waker, Wakes, Woken},
+        units::{Counts, TaskKey},
+    };
+
+    use super::*;
+    use crate::{
+        profile::tests::{sample, task},
+        testing::assert_golden,
+    };
+
+    /// Returns a profile of tasks with these names. Each waits so often for these others, and its exit
+    /// wakes the tasks that wait for it.
+    fn profile(tasks: &[(&str, &[(u16, u64)])]) -> StoredProfile {
+        let mut profile = sample();
+        let of = |(i, &(name, waits)): (usize, &(&str, &[(u16, u64)]))| {
+            let place = Place::Root { ordinal: i as u32 };
+            let mut task = task(place, TaskKey::ROOT, Some(name), [1_000_000, 0, 0]);
+            let wait = |&(waker, times): &(u16, u64)| StoredPhase {
+                woken_by: Waker::Task(waker),
+                ..StoredPhase::new(Ended::Block, times, Counts(0), Counts(1))
+            };
+            task.phases.list = waits.iter().map(wait).collect();
+            let waiters = (0u16..)
+                .zip(tasks)
+                .filter(|(_, (_, waits))| waits.iter().any(|(waker, _)| usize::from(*waker) == i));
+            let woken = waiters.map(|(waiter, _)| Woken {
+                whom: Waker::Task(waiter),
+                count: 1,
+                after: Counts(1_000_000),
+            });
+            task.phases.list.push(StoredPhase {
+                wakes: Wakes::of(woken),
+                ..StoredPhase::new(Ended::Exit, 1, Counts(1_000_000), Counts(0))
+            });
+            task
+        };
+        profile.tasks = tasks
+            .iter()
+            .enumerate()
+            .map(of)
+            .collect::<Vec<StoredTask>>();
+        profile
+    }
+
+    fn drawn(profile: &StoredProfile) -> String {
+        let clock = Clock::new(profile.header.frequency_hz);
+        text(profile, &Names::of(profile), clock)
+    }
+
+    #[test]
+    fn waits_are_drawn_in_steps_and_groups_are_listed() {
+        let from_0: &[(u16, u64)] = &[(0, 1)];
+        let names: Vec<String> = (1..7).map(|i| format!("part{i}")).collect();
+        let mut forks: Vec<(&str, &[(u16, u64)])> = vec![("start", &[])];
+        forks.extend(names.iter().map(|name| (&**name, from_0)));
+        let join = [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)];
+        forks.push(("join", &join));
+        let stream = [
+            ("source", &[(1, 20)][..]),
+            ("sink", &[(0, 20)]),
+            ("alone", &[]),
+        ];
+        let mut ordered = profile(&stream);
+        ordered.order = Some(StoredOrder {
+            cpus: 4,
+            groups: vec![1, 1, 0],
+        });
+        let names: Vec<String> = (0..13).map(|i| format!("link{i}")).collect();
+        let waits: Vec<[(u16, u64); 1]> = (0..12).map(|i| [(i, 1)]).collect();
+        let mut chain: Vec<(&str, &[(u16, u64)])> = vec![(&names[0], &[])];
+        chain.extend(
+            names[1..]
+                .iter()
+                .zip(&waits)
+                .map(|(name, waits)| (&**name, &waits[..])),
+        );
+        let profiles = [
+            ("no waits", sample()),
+            ("a fork and a join", profile(&forks)),
+            ("a stream", profile(&stream)),
+            ("an order", ordered),
+            ("many groups", profile(&chain)),
+        ];
+        let texts = profiles.map(|(what, profile)| format!("- {what}\n{}", drawn(&profile)));
+        assert_golden("profile-waits.txt", texts.concat());
+    }
 }

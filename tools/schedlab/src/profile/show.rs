@@ -66,6 +66,7 @@ fn text(profile: &StoredProfile) -> String {
     add(">deadline", &|task| {
         Some(clock.show(task.deadline?.0 as f64))
     });
+    add("varies", &|task| task.varies.then(|| "yes".to_owned()));
     add(">runs", &|task| (runs > 1).then(|| task.runs.to_string()));
     times.push(column("#run :ready .blocked", tasks().map(bar)));
     let names = (0..profile.tasks.len()).map(|index| names_of.name(index));
@@ -187,6 +188,7 @@ fn json(profile: &StoredProfile) -> Value {
             "runs": task.runs,
             "priority": task.priority,
             "deadline_counts": task.deadline.map(|deadline| deadline.0),
+            "varies": task.varies,
             "figures": figures.collect::<Map<_, _>>(),
             "phase_order": match task.phases.order {
                 PhaseOrder::AsRun => "as-run",
@@ -213,6 +215,9 @@ fn json(profile: &StoredProfile) -> Value {
         "runs": header.runs,
         "unrecorded": header.unrecorded,
         "tasks": tasks.collect::<Vec<_>>(),
+        "order": profile.order.as_ref().map(|order| {
+            json!({ "smp": order.cpus, "groups": order.groups })
+        }),
     })
 }
 
