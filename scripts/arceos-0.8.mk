@@ -6,7 +6,7 @@
 GUEST_APPS     := apps/sched-tests/batch apps/sched-tests/pipeline apps/sched-tests/realtime
 # This program takes no policy, because it calls PBG by itself.
 GUEST_LIMITS   := arceos-0.8/limits
-GUEST_POLICIES := stock_fifo stock_rr stock_cfs sched_pbg
+GUEST_POLICIES := $(filter stock_%,$(POLICIES)) sched_pbg
 
 guest-refuse = $(error $(1) ARCEOS=$(ARCEOS): not on this line; allowed $(2))
 ifneq ($(filter-out $(GUEST_APPS) $(GUEST_LIMITS),$(A:%/=%)),)

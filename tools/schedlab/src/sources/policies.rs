@@ -101,10 +101,8 @@ mod tests {
         const ALL: [&str; 4] = [EEVDF, PLAN, RECORD, RR];
         for (schedulers, kept) in [
             (&["eevdf"][..], &[EEVDF][..]),
-            (&["fifo"], &[]),
-            (&["rr"], &[RR]),
             (&["stock-rr"], &[]),
-            (&["coop"], &[RR]),
+            (&["rr"], &[RR]),
             (&["pbg"], &[PLAN, RECORD, RR]),
             (&["pbg-coop"], &[PLAN, RECORD, RR]),
             (&["eevdf", "pbg"], &[EEVDF, PLAN, RECORD, RR]),
