@@ -156,6 +156,7 @@ impl Control {
         inner.profile = Some(StoredProfile {
             header: header(policy, unrecorded, recorder.start()),
             tasks,
+            order: None,
         });
         self.mode.store(IDLE, Release);
         let caller = Self::caller()?;
