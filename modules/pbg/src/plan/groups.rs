@@ -24,7 +24,7 @@
 //! augmenting paths.
 //!
 //! **Cost.** A profile without edges costs one pass over its phases. Otherwise the searches take at
-//! most [`STEPS_PER_NODE`] steps a component, and one search more. A part that is not cut by then
+//! most 256 steps a component, and one search more. A part that is not cut by then
 //! stays one block. The sorts take n log n comparisons. The memory is at most 150 bytes a task and 40 an edge.
 
 use alloc::collections::BinaryHeap;

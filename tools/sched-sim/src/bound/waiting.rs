@@ -5,7 +5,7 @@
 //! wait at a queue takes the n-th permit.
 //!
 //! **One CPU.** Tasks that share a part of their needs are a *set*. At least t(k) of a set's work is
-//! done when k of its tasks have ended. For a set of at most [`SMALL`] tasks t(k) is the least that
+//! done when k of its tasks have ended. For a set of at most 12 tasks t(k) is the least that
 //! any k of them need together. For a larger one it is the k-th smallest need. If the part that
 //! all their needs share and the k smallest parts that no other task needs are more, it is those. Let each set
 //! be a chain of jobs, the k-th of length t(k) − t(k − 1). A schedule of the tasks is one of the chains,
