@@ -508,4 +508,4 @@ fn spread(steps: &[Work]) -> Vec<Work> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -623,7 +623,14 @@ mod tests {
     }
 
     fn needs(jobs: Vec<Job>) -> Needs {
-        Needs::of(&Workload { jobs }, TICK_NS).expect("it ends")
+        Needs::of(
+            &Workload {
+                jobs,
+                gc_look_ns: None,
+            },
+            TICK_NS,
+        )
+        .expect("it ends")
     }
 
     #[test]
@@ -702,6 +709,15 @@ mod tests {
     fn tasks_that_wait_for_each_other_for_ever_have_no_needs() {
         let waits = |other| job(vec![Work::new(1, 1.0, Then::Wait(other))]);
         let jobs = vec![waits(1), waits(0)];
-        assert!(Needs::of(&Workload { jobs }, TICK_NS).is_none());
+        assert!(
+            Needs::of(
+                &Workload {
+                    jobs,
+                    gc_look_ns: None
+                },
+                TICK_NS
+            )
+            .is_none()
+        );
     }
 }

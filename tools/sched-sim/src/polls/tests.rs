@@ -2,8 +2,7 @@ use axsched_ext::pbg::stored::{Figures, StoredPhase, merge};
 
 use super::*;
 
-#[path = "../../../../modules/axsched-ext/tests/common/profiles.rs"]
-mod profiles;
+use crate::recorded::tests::profiles;
 
 const MS: u64 = 1_000_000;
 const HZ: u64 = 1_000_000_000;

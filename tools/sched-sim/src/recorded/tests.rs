@@ -5,7 +5,7 @@ use axsched_ext::{
 };
 
 #[path = "../../../../modules/axsched-ext/tests/common/profiles.rs"]
-mod profiles;
+pub mod profiles;
 
 const TICK_NS: u64 = 10_000_000;
 const MS: u64 = 1_000_000;

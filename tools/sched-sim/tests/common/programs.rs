@@ -116,6 +116,7 @@ pub fn workload(tasks: &Tasks) -> Workload {
     };
     Workload {
         jobs: tasks.iter().enumerate().map(job).collect(),
+        gc_look_ns: None,
     }
 }
 

@@ -184,11 +184,14 @@ mod tests {
         testing::assert_golden,
     };
 
+    /// The name of a task, and the tasks that it waits for with the number of waits.
+    type Waiting<'a> = (&'a str, &'a [(u16, u64)]);
+
     /// Returns a profile of tasks with these names. Each waits so often for these others, and its exit
     /// wakes the tasks that wait for it.
-    fn profile(tasks: &[(&str, &[(u16, u64)])]) -> StoredProfile {
+    fn profile(tasks: &[Waiting]) -> StoredProfile {
         let mut profile = sample();
-        let of = |(i, &(name, waits)): (usize, &(&str, &[(u16, u64)]))| {
+        let of = |(i, &(name, waits)): (usize, &Waiting)| {
             let place = Place::Root { ordinal: i as u32 };
             let mut task = task(place, TaskKey::ROOT, Some(name), [1_000_000, 0, 0]);
             let wait = |&(waker, times): &(u16, u64)| StoredPhase {
@@ -227,7 +230,7 @@ mod tests {
     fn waits_are_drawn_in_steps_and_groups_are_listed() {
         let from_0: &[(u16, u64)] = &[(0, 1)];
         let names: Vec<String> = (1..7).map(|i| format!("part{i}")).collect();
-        let mut forks: Vec<(&str, &[(u16, u64)])> = vec![("start", &[])];
+        let mut forks: Vec<Waiting> = vec![("start", &[])];
         forks.extend(names.iter().map(|name| (&**name, from_0)));
         let join = [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)];
         forks.push(("join", &join));
@@ -243,7 +246,7 @@ mod tests {
         });
         let names: Vec<String> = (0..13).map(|i| format!("link{i}")).collect();
         let waits: Vec<[(u16, u64); 1]> = (0..12).map(|i| [(i, 1)]).collect();
-        let mut chain: Vec<(&str, &[(u16, u64)])> = vec![(&names[0], &[])];
+        let mut chain: Vec<Waiting> = vec![(&names[0], &[])];
         chain.extend(
             names[1..]
                 .iter()
