@@ -17,10 +17,12 @@
 
 extern crate alloc;
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
-use core::sync::atomic::{AtomicUsize, Ordering::*};
+mod event;
 
-use sched_tests_common::{App, Task, platform::WaitQueue, run, work};
+use alloc::{format, vec::Vec};
+
+use event::{Event, between};
+use sched_tests_common::{App, Task, run, work};
 
 const APP: App = App::new("forks", tasks);
 
@@ -34,53 +36,18 @@ const ROUNDS_MS: u64 = 1_000_000 / work::INSTRUCTIONS_PER_ROUND;
 const PARTS_MS: [u64; 6] = [300, 150, 100, 100, 50, 50];
 const SHORTS: usize = 18;
 
-/// Something that happens once, after a number of tasks have done their part.
-struct Event {
-    missing: AtomicUsize,
-    waiting: WaitQueue,
-}
-
-impl Event {
-    fn of(tasks: usize) -> Arc<Self> {
-        Arc::new(Self {
-            missing: AtomicUsize::new(tasks),
-            waiting: WaitQueue::new(),
-        })
-    }
-
-    /// Does the part of one task.
-    fn count(&self) {
-        if self.missing.fetch_sub(1, AcqRel) == 1 {
-            self.waiting.wake_all();
-        }
-    }
-
-    fn wait(&self) {
-        self.waiting.wait_until(|| self.missing.load(Acquire) == 0);
-    }
-}
-
 fn tasks(scale: u64) -> Vec<Task> {
     let (started, joined) = (Event::of(1), Event::of(PARTS_MS.len()));
-    let task = |name: String, ms: u64, before: Option<&Arc<Event>>, after: Option<&Arc<Event>>| {
-        let rounds = (ms / scale).max(1) * ROUNDS_MS;
-        let (before, after) = (before.cloned(), after.cloned());
-        let body = move |_: &_| {
-            before.iter().for_each(|event| event.wait());
-            let right = work::spin(1, rounds) == work::jump(1, rounds);
-            after.iter().for_each(|event| event.count());
-            right
-        };
-        Task::new(name, body).yielding(0)
-    };
+    let rounds = |ms: u64| (ms / scale).max(1) * ROUNDS_MS;
     let mut tasks = Vec::new();
-    tasks.push(task("start".into(), 100, None, Some(&started)));
+    tasks.push(between(None, "start".into(), rounds(100), Some(&started)));
     for (number, ms) in (1..).zip(PARTS_MS) {
         let name = format!("part{number}");
-        tasks.push(task(name, ms, Some(&started), Some(&joined)));
+        tasks.push(between(Some(&started), name, rounds(ms), Some(&joined)));
     }
-    tasks.push(task("join".into(), 100, Some(&joined), None));
-    tasks.extend((1..=SHORTS).map(|number| task(format!("short{number}"), 20, None, None)));
+    tasks.push(between(Some(&joined), "join".into(), rounds(100), None));
+    let short = |number| between(None, format!("short{number}"), rounds(20), None);
+    tasks.extend((1..=SHORTS).map(short));
     tasks
 }
 

@@ -7,8 +7,8 @@
 //! | `other1` to `other12` | 15 to 37, in steps of 2 | |
 //!
 //! A millisecond is a million instructions. `key` is longer than each other task, so shortest first
-//! takes it last, with the twelve behind it. But `key` and the twelve have 120 ms for 13 tasks, which
-//! is less for each than the shortest of the others.
+//! takes it last, with the twelve behind it. But `key` and the twelve have 120 ms for 13 tasks,
+//! which is less for each than the shortest of the others.
 //!
 //! `SCALE=n` divides the work. No task has less than a tenth of a millisecond.
 
@@ -16,10 +16,13 @@
 
 extern crate alloc;
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
-use core::sync::atomic::{AtomicBool, Ordering::*};
+#[path = "../../forks/src/event.rs"]
+mod event;
 
-use sched_tests_common::{App, Task, platform::WaitQueue, run, work};
+use alloc::{format, vec::Vec};
+
+use event::{Event, between};
+use sched_tests_common::{App, Task, run, work};
 
 const APP: App = App::new("key", tasks);
 
@@ -32,40 +35,22 @@ fn main() {
 const ROUNDS_TENTH: u64 = 100_000 / work::INSTRUCTIONS_PER_ROUND;
 const TASKS: u64 = 12;
 
-/// The end of `key`.
-struct End {
-    is_over: AtomicBool,
-    waiting: WaitQueue,
-}
-
 fn tasks(scale: u64) -> Vec<Task> {
-    let end = Arc::new(End {
-        is_over: AtomicBool::new(false),
-        waiting: WaitQueue::new(),
-    });
-    let works = move |ms: u64| {
-        let rounds = (10 * ms / scale).max(1) * ROUNDS_TENTH;
-        work::spin(1, rounds) == work::jump(1, rounds)
-    };
-    let task = |name: String, body: fn(&End, &dyn Fn(u64) -> bool, u64) -> bool, ms: u64| {
-        let end = end.clone();
-        Task::new(name, move |_| body(&end, &works, ms)).yielding(0)
-    };
+    let end = Event::of(1);
+    let rounds = |ms: u64| (10 * ms / scale).max(1) * ROUNDS_TENTH;
     let mut tasks = Vec::new();
-    let key = |end: &End, works: &dyn Fn(u64) -> bool, ms| {
-        let right = works(ms);
-        end.is_over.store(true, Release);
-        end.waiting.wake_all();
-        right
+    tasks.push(between(None, "key".into(), rounds(60), Some(&end)));
+    let behind = |number| between(Some(&end), format!("behind{number}"), rounds(5), None);
+    tasks.extend((1..=TASKS).map(behind));
+    let other = |number| {
+        between(
+            None,
+            format!("other{number}"),
+            rounds(13 + 2 * number),
+            None,
+        )
     };
-    tasks.push(task("key".into(), key, 60));
-    let behind = |end: &End, works: &dyn Fn(u64) -> bool, ms| {
-        end.waiting.wait_until(|| end.is_over.load(Acquire));
-        works(ms)
-    };
-    tasks.extend((1..=TASKS).map(|number| task(format!("behind{number}"), behind, 5)));
-    let other = |_: &End, works: &dyn Fn(u64) -> bool, ms| works(ms);
-    tasks.extend((1..=TASKS).map(|n| task(format!("other{n}"), other, 13 + 2 * n)));
+    tasks.extend((1..=TASKS).map(other));
     tasks
 }
 

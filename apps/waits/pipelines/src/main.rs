@@ -9,8 +9,8 @@
 //!
 //! A microsecond is 1,000 instructions. Between two stages is a buffer of one item. The average
 //! turnaround is least if the pipelines go one after the other, the one with the least work of all
-//! its stages first: `b`, `a`, `d`, `c`. Task by task, the shortest stages go first, and no pipeline
-//! is done before the slowest stages are.
+//! its stages first: `b`, `a`, `d`, `c`. Task by task, the shortest stages go first, and no
+//! pipeline is done before the slowest stages are.
 //!
 //! `SCALE=n` divides the number of items, but leaves each pipeline at least one.
 
