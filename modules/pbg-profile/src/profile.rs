@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::header::Header;
 use super::task::StoredTask;
 
-/// The version of the format that [`encode`](super::encode()) writes and [`decode`](super::decode())
-/// reads.
+/// The version of the format that [`encode`](super::encode()) writes and
+/// [`decode`](super::decode()) reads.
 pub const VERSION: u16 = 2;
 /// The most tasks in a profile. It also bounds the recorded and the planned tasks.
 pub const MAX_TASKS: usize = 4096;

@@ -13,14 +13,14 @@
 //!     preemption ends none, because it is not the task's doing. Consecutive bursts
 //!     from the same phase are a step. Where the order of the phases is unknown, the
 //!     task has one step of equal bursts.
-//!  4. **Shortest first.** A class in which no task has a deadline is a band for each
-//!     of its groups (rule 9), mostly one. The tasks of a band are ranked by the time
-//!     before them, and a replay orders them by the part of it that remains. The time before a task is the rest of its burst, plus a
-//!     part of its CPU time after that. The part is the task's weight:
-//!     R / (R + Z × n / [`BLOCKS_IN_FULL`]), where R is its CPU time, Z its blocked
-//!     time, and n the number of blocks. A job, which is never blocked for long,
-//!     counts in full and is planned as one step of one burst. Almost nothing counts
-//!     of a server, which blocks often and for longer than it runs.
+//!  4. **Shortest first.** A class in which no task has a deadline is a band for each of its groups
+//!     (rule 9), mostly one. The tasks of a band are ranked by the time before them, and a replay
+//!     orders them by the part of it that remains. The time before a task is the rest of its burst,
+//!     plus a part of its CPU time after that. The part is the task's weight: R / (R + Z × n /
+//!     [`BLOCKS_IN_FULL`]), where R is its CPU time, Z its blocked time, and n the number of
+//!     blocks. A job, which is never blocked for long, counts in full and is planned as one step of
+//!     one burst. Almost nothing counts of a server, which blocks often and for longer than it
+//!     runs.
 //!  5. **Equal is by arrival.** If the times before several tasks of a band differ by at
 //!     most 1/[`TIE_FRACTION`] of the least, the first spawned goes first.
 //!  6. **Deadlines.** In a class in which some task has a deadline, every task is a
@@ -79,9 +79,9 @@
 //! questions. With the mean for one and the most for the other, putting the longest last
 //! could cost a shorter task its deadline.
 //!
-//! **Cost.** A plan of n tasks takes n log n comparisons, and more if tasks wait for each
-//! other ([`groups`]). It has 64 bytes a task, 24 a late task and 16 a step. A task has at least one step and at most
-//! [`MAX_PHASES`](pbg_profile::MAX_PHASES). Making the plan takes 40 more bytes a task,
+//! **Cost.** A plan of n tasks takes n log n comparisons, and more if tasks wait for each other
+//! ([`groups`]). It has 64 bytes a task, 24 a late task and 16 a step. A task has at least one step
+//! and at most [`MAX_PHASES`](pbg_profile::MAX_PHASES). Making the plan takes 40 more bytes a task,
 //! and 16 more if any task has a deadline. A replay of n tasks with deadlines has n bands.
 //!
 //! **Limits.** The promises leave out three things that the plan does not know, so leave

@@ -4,8 +4,9 @@
 //! it, and writes it to a file. Called by scripts/qemu-run.sh. Prints `FILE, N tasks, M bytes`, or
 //! one line that says what is wrong, and exits with 1. The file is replaced as a whole or not at
 //! all. An old file that a measurement would not bring back is kept as FILE.old, FILE.old.2 and so
-//! on. That is a profile with priorities or deadlines that a user has set, or any other file. If the
-//! console also has the tasks of a replay, tasks that did much more in it are marked as varying.
+//! on. That is a profile with priorities or deadlines that a user has set, or any other file. If
+//! the console also has the tasks of a replay, tasks that did much more in it are marked as
+//! varying.
 //!
 //! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a profile of that
 //! program there. Else it prints one line that says what was expected, and exits with 1. Called by
@@ -137,8 +138,8 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(format!("{tasks} tasks{of_these}, {} bytes", bytes.len()))
 }
 
-/// Marks the tasks of a profile whose replay, in the same console, used more than twice the recorded
-/// time or yields (rule 8 of PBG). Returns the number of tasks marked.
+/// Marks the tasks of a profile whose replay, in the same console, used more than twice the
+/// recorded time or yields (rule 8 of PBG). Returns the number of tasks marked.
 fn mark_varying(profile: &mut StoredProfile, console: &str) -> usize {
     let lines = console
         .lines()

@@ -2,30 +2,33 @@
 //!
 //!  1. **Components.** Tasks that wait for each other in a cycle are one component, for example the
 //!     stages of a pipeline. No order among them is right, so they stay together.
-//!  2. **Density.** A component has the CPU time of its tasks, and their number. The density of a set
-//!     is the time for each task. A set is closed if it has every component that one of its own has
-//!     to wait for.
+//!  2. **Density.** A component has the CPU time of its tasks, and their number. The density of a
+//!     set is the time for each task. A set is closed if it has every component that one of its own
+//!     has to wait for.
 //!  3. **Blocks.** The closed set with the least density goes first, and is a block. The next block
 //!     is the one of those that are left, and so on.
-//!  4. **Within a block** its components go in an order in which none is before one that it waits for.
-//!     If several may be next, the one with the least density goes first.
-//!  5. **Groups.** Each component is a group. Consecutive components of one task that has no edges are
-//!     one group together, because plain shortest first orders them better: by the time that remains.
+//!  4. **Within a block** its components go in an order in which none is before one that it waits
+//!     for. If several may be next, the one with the least density goes first.
+//!  5. **Groups.** Each component is a group. Consecutive components of one task that has no edges
+//!     are one group together, because plain shortest first orders them better: by the time that
+//!     remains.
 //!
 //! **Source.** Sidney, Decomposition algorithms for single-machine sequencing with precedence
 //! relations and deferral costs, 1975. Every best order of tasks that cannot be taken from the CPU
 //! takes the blocks one after the other. Any order within a block is at most twice as long as the
 //! best. If a component has no edges, it is a block, and the rule is shortest first.
 //!
-//! The blocks are found by halving (Fujishige, Lexicographically optimal base of a polymatroid, 1980).
-//! If a closed set of less than the density of the whole exists, it is cut off, and both parts are
-//! cut in the same way. Otherwise the whole is a block. The cut with the least sum of
+//! The blocks are found by halving (Fujishige, Lexicographically optimal base of a polymatroid,
+//! 1980). If a closed set of less than the density of the whole exists, it is cut off, and both
+//! parts are cut in the same way. Otherwise the whole is a block. The cut with the least sum of
 //! time − density × number is a minimum cut (Picard, Maximal closure of a graph, 1976), found by
 //! augmenting paths.
 //!
 //! **Cost.** A profile without edges costs one pass over its phases. Otherwise the searches take at
-//! most 256 steps a component, and one search more. A part that is not cut by then
-//! stays one block. The sorts take n log n comparisons. The memory is at most 150 bytes a task and 40 an edge.
+//! most 256 steps a component, and one search more. A part that is not cut by then stays one block.
+//! The sorts take n log n comparisons. The memory is at most 150 bytes a task and 40 an edge.
+
+// This file is long because the steps of one rule share the graph and its sums.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -389,9 +392,9 @@ impl<'a> Blocks<'a> {
         Ok(blocks)
     }
 
-    /// Reaches the closed set of the most gain, the smallest of several. Returns false if no set has
-    /// a gain. Then no closed set has less density than all of them. It is also false when all steps are
-    /// taken, and the rest becomes one block.
+    /// Reaches the closed set of the most gain, the smallest of several. Returns false if no set
+    /// has a gain. Then no closed set has less density than all of them. It is also false when all
+    /// steps are taken, and the rest becomes one block.
     fn cut(&mut self, nodes: &[u16]) -> bool {
         let whole = Sum::of(nodes, self.sums);
         for &node in nodes {
@@ -599,8 +602,8 @@ mod tests {
     }
 
     proptest! {
-        /// Trying all sets finds the same blocks (rules 2 and 3). No task is before one that it waits
-        /// for (rule 4). The graphs have no cycles.
+        /// Trying all sets finds the same blocks (rules 2 and 3). No task is before one that it
+        /// waits for (rule 4). The graphs have no cycles.
         #[test]
         fn rules_2_and_3_least_density_goes_first(
             times in prop::collection::vec(1..30u64, 1..9),
@@ -638,8 +641,8 @@ mod tests {
         }
     }
 
-    /// Each task of a layer of 64 waits for all 64 of the layer before. The searches take all steps, and
-    /// the order still keeps all waits.
+    /// Each task of a layer of 64 waits for all 64 of the layer before. The searches take all
+    /// steps, and the order still keeps all waits.
     #[test]
     fn searches_end_after_the_most_steps() {
         let count = 32 * 64u16;

@@ -1,5 +1,7 @@
 //! Plans rule by rule.
 
+// This file is long because the rules share their profiles.
+
 use core::num::NonZeroU8;
 
 use proptest::prelude::*;

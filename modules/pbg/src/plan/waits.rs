@@ -5,20 +5,20 @@
 //!     children.
 //!  2. **Streams.** Two tasks with at least [`STREAM_WAKES`] such waits a run hand data over piece
 //!     by piece. Neither can go before the other, so there is an edge both ways.
-//!  3. **Late wakes.** Any other edge counts if the waker's last wake of the waiter is known to be in
-//!     the second half of the waker's CPU time. A wake in the first half says little about the rest of
-//!     its work: 32 tasks that only share a lock have such wakes at random, and no order. A phase tells
-//!     the place of its last wake if it has one run interval, or a wake in each.
-//!  4. **Mutual waits.** Such an edge does not count if there are also waits the other way, as between
-//!     a server and a client that seldom waits for it. Neither goes before the other, and the waits
-//!     are too few to keep the two together.
-//!  5. **Work that varies.** A task whose work depends on the order ([`StoredTask::varies`]) waits for
-//!     something that the record does not show. It goes behind the last of those tasks that ended
-//!     before it and do not vary.
+//!  3. **Late wakes.** Any other edge counts if the waker's last wake of the waiter is known to be
+//!     in the second half of the waker's CPU time. A wake in the first half says little about the
+//!     rest of its work: 32 tasks that only share a lock have such wakes at random, and no order. A
+//!     phase tells the place of its last wake if it has one run interval, or a wake in each.
+//!  4. **Mutual waits.** Such an edge does not count if there are also waits the other way, as
+//!     between a server and a client that seldom waits for it. Neither goes before the other, and
+//!     the waits are too few to keep the two together.
+//!  5. **Work that varies.** A task whose work depends on the order ([`StoredTask::varies`]) waits
+//!     for something that the record does not show. It goes behind the last of those tasks that
+//!     ended before it and do not vary.
 //!
-//! **Limits.** A wait that did not happen is not recorded, so its edge is missing. A waker that wakes
-//! more than two tasks in a phase is known only from the waiters' side. The place of such a wake is
-//! known if all of them are in one phase. In phases by ending only the exit has a place.
+//! **Limits.** A wait that did not happen is not recorded, so its edge is missing. A waker that
+//! wakes more than two tasks in a phase is known only from the waiters' side. The place of such a
+//! wake is known if all of them are in one phase. In phases by ending only the exit has a place.
 
 use alloc::vec::Vec;
 
@@ -37,7 +37,8 @@ pub struct Edge {
     pub waker: u16,
     /// The index of the waiter in the profile.
     pub waiter: u16,
-    /// The number of waits that the waker ended, over all runs; 0 for a spawn, and at most 2^32 − 1.
+    /// The number of waits that the waker ended, over all runs; 0 for a spawn, and at most 2^32 −
+    /// 1.
     pub waits: u32,
     /// True if the waker's last wake is in the second half of its CPU time (rule 3).
     pub is_late: bool,
@@ -46,8 +47,8 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Returns true if the two tasks hand data over piece by piece (rule 2). `runs` is the number of
-    /// runs in the profile.
+    /// Returns true if the two tasks hand data over piece by piece (rule 2). `runs` is the number
+    /// of runs in the profile.
     pub fn is_stream(&self, runs: u32) -> bool {
         self.waits / runs.max(1) >= STREAM_WAKES
     }
@@ -211,8 +212,9 @@ fn with_ends(task: &StoredTask) -> impl Iterator<Item = (&StoredPhase, Option<Co
     })
 }
 
-/// Returns the CPU time at the last of these wakes in a phase of `runs` runs that ends at `end`, if the
-/// phase tells it (rule 3). It is in the last run interval, as late in it as the wakes are on average.
+/// Returns the CPU time at the last of these wakes in a phase of `runs` runs that ends at `end`, if
+/// the phase tells it (rule 3). It is in the last run interval, as late in it as the wakes are on
+/// average.
 fn last_wake(phase: &StoredPhase, runs: u32, end: Option<Counts>, woken: &Woken) -> Option<Counts> {
     let is_known = phase.intervals <= woken.count.max(runs.into());
     let after = woken.after.0 / woken.count.max(1);

@@ -4,18 +4,18 @@
 //! work is the task's *need*. The bounds read it from the programs that the model plays: the n-th
 //! wait at a queue takes the n-th permit.
 //!
-//! **One CPU.** Tasks that share a part of their needs are a *set*. At least t(k) of a set's work is
-//! done when k of its tasks have ended. For a set of at most 12 tasks t(k) is the least that
-//! any k of them need together. For a larger one it is the k-th smallest need. If the part that
-//! all their needs share and the k smallest parts that no other task needs are more, it is those. Let each set
-//! be a chain of jobs, the k-th of length t(k) − t(k − 1). A schedule of the tasks is one of the chains,
-//! in which the k-th job ends no later than k tasks have ended. So the least sum over all schedules
-//! of the chains is a bound. It takes again and again the begin of a chain with the least time for
-//! each job (Sidney, Decomposition algorithms for single-machine sequencing with precedence relations
-//! and deferral costs, 1975).
+//! **One CPU.** Tasks that share a part of their needs are a *set*. At least t(k) of a set's work
+//! is done when k of its tasks have ended. For a set of at most 12 tasks t(k) is the least that any
+//! k of them need together. For a larger one it is the k-th smallest need. If the part that all
+//! their needs share and the k smallest parts that no other task needs are more, it is those. Let
+//! each set be a chain of jobs, the k-th of length t(k) − t(k − 1). A schedule of the tasks is one
+//! of the chains, in which the k-th job ends no later than k tasks have ended. So the least sum
+//! over all schedules of the chains is a bound. It takes again and again the begin of a chain with
+//! the least time for each job (Sidney, Decomposition algorithms for single-machine sequencing with
+//! precedence relations and deferral costs, 1975).
 //!
-//! **Several CPUs.** m CPUs do no more than one that is m times as fast. A task also ends no earlier
-//! than its *path*, the time at which it ends if each task has a CPU of its own.
+//! **Several CPUs.** m CPUs do no more than one that is m times as fast. A task also ends no
+//! earlier than its *path*, the time at which it ends if each task has a CPU of its own.
 //!
 //! Only tasks that main spawns in its first go count in this way, since they are all submitted at
 //! the start. Any other task adds its own computing and sleeping. Switches and calls cost nothing.
@@ -56,8 +56,8 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Returns the needs of a workload; `None` if its tasks wait for each other for ever, or if it has
-    /// too many waits.
+    /// Returns the needs of a workload; `None` if its tasks wait for each other for ever, or if it
+    /// has too many waits.
     pub fn of(workload: &Workload, tick_ns: u64) -> Option<Self> {
         let actors = Actors::of(workload, tick_ns);
         let events: usize = actors.list.iter().map(|actor| actor.events.len()).sum();
@@ -398,7 +398,8 @@ impl Actors {
     /// Reads the events of a program, and adds the programs that it spawns to `left`.
     fn read(&mut self, actor: usize, program: &Program, left: &mut Vec<(usize, Program)>) {
         let is_main = actor + 1 == self.list.len();
-        // Main's own work, and its sleep before it submits the first task, are no part of the bound.
+        // Main's own work, and its sleep before it submits the first task, are no part of the
+        // bound.
         let (mut is_submitting, mut guards) = (!is_main, 0);
         let mut waits: HashMap<u32, usize> = HashMap::new();
         let mut events: Vec<Event> = Vec::new();
