@@ -1,8 +1,8 @@
 //! Orders of a recording's tasks, each by a rule.
 //!
 //! An order is a list of groups, one strictly after the other. Within a group PBG orders the tasks
-//! by the time that remains. No rule is best for every program and number of CPUs, so the orders are
-//! played and compared.
+//! by the time that remains. No rule is best for every program and number of CPUs, so the orders
+//! are played and compared.
 //!
 //! | rule | the groups |
 //! |---|---|
@@ -13,11 +13,11 @@
 //! | [`LongPaths`](Rule::LongPaths) | as `Waits`, but a component goes first if its path is long |
 //! | [`CriticalPath`](Rule::CriticalPath) | components, by the length of their paths |
 //!
-//! A *component* is a set of tasks that wait for each other in a cycle, or a task that does not. The
-//! *path* of a component is the longest chain of components that wait for it. Its length is the sum
-//! of the components' lengths, and the length of a component is that of its longest task. A path is
-//! *long* if no CPU may idle beside it: it takes at least [`LONG`] of the time in which the CPUs do
-//! all work that is left.
+//! A *component* is a set of tasks that wait for each other in a cycle, or a task that does not.
+//! The *path* of a component is the longest chain of components that wait for it. Its length is the
+//! sum of the components' lengths, and the length of a component is that of its longest task. A
+//! path is *long* if no CPU may idle beside it: it takes at least [`LONG`] of the time in which the
+//! CPUs do all work that is left.
 
 use std::collections::HashMap;
 
@@ -67,15 +67,12 @@ impl Rule {
 /// # Errors
 /// Returns [`Error::NoMemory`] if there is no memory for the plan.
 pub fn orders(profile: &StoredProfile, cpus: usize) -> Result<Vec<(Rule, StoredOrder)>, Error> {
-    let mut profile = StoredProfile {
+    let profile = StoredProfile {
         order: None,
         ..profile.clone()
     };
     let as_planned = bands(&profile)?;
     let has_deadlines = profile.tasks.iter().any(|task| task.deadline.is_some());
-    for task in &mut profile.tasks {
-        (task.priority, task.deadline) = (None, None);
-    }
     let components = Components::of(&profile)?;
     let plain = match has_deadlines {
         true => as_planned.clone(),
@@ -129,21 +126,32 @@ fn bands(profile: &StoredProfile) -> Result<Vec<Vec<usize>>, Error> {
     Ok(tasks.collect())
 }
 
-/// The components of a recording, in the order in which PBG plans them. Each comes after all that
-/// it waits for.
-struct Components {
+/// The components of a recording, in the order in which PBG plans them by their waits alone. Each
+/// comes after all that it waits for.
+pub struct Components {
     /// The tasks of each component, by rank.
-    tasks: Vec<Vec<usize>>,
+    pub tasks: Vec<Vec<usize>>,
     /// The components that wait for each component.
-    after: Vec<Vec<usize>>,
+    pub after: Vec<Vec<usize>>,
     /// The time that each task computes, in counts.
     run: Vec<u64>,
 }
 
 impl Components {
-    fn of(profile: &StoredProfile) -> Result<Self, Error> {
+    /// Returns the components of a profile. Its order, priorities and deadlines are ignored.
+    ///
+    /// # Errors
+    /// Returns [`Error::NoMemory`] if there is no memory for the plan.
+    pub fn of(profile: &StoredProfile) -> Result<Self, Error> {
+        let mut profile = StoredProfile {
+            order: None,
+            ..profile.clone()
+        };
+        for task in &mut profile.tasks {
+            (task.priority, task.deadline) = (None, None);
+        }
         let runs = profile.header.runs;
-        let edges = edges(profile)?;
+        let edges = edges(&profile)?;
         let counting = || edges.iter().filter(|edge| edge.counts(runs));
         let mut has_edges = vec![false; profile.tasks.len()];
         for edge in counting() {
@@ -151,7 +159,7 @@ impl Components {
             has_edges[usize::from(edge.waiter)] = true;
         }
         let mut tasks = Vec::new();
-        for band in bands(profile)? {
+        for band in bands(&profile)? {
             // A band without edges is no component, but tasks that do not wait.
             match has_edges[band[0]] {
                 true => tasks.push(band),

@@ -4,11 +4,7 @@ mod common;
 #[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
 mod profiles;
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    process::{Command, Stdio},
-};
+use std::fs;
 
 use axsched_ext::{
     pbg::stored::{
@@ -222,24 +218,10 @@ fn time_and_an_interrupt_end_the_search_and_keep_the_best() {
     assert_near(value(&ended, "search "), 58.75);
 
     let words = format!("{PLAN} @waits.pbg --out @stopped.pbg --plays 1000000");
-    let mut child = lab
-        .command(&lab.words(&words))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    // Where there is no terminal, a line says after three seconds how far it is.
-    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let first = lines.next().expect("a line").expect("text");
+    let (first, last, ended) = lab.interrupted(&words);
     assert_has(&first, " of 1000");
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(killed.expect("kill is there").success());
-    let last = lines.last().expect("a line").expect("text");
     assert_begins(&last, "interrupted after ");
     assert_has(&last, "the best order so far is kept");
-    let ended = Ended::from(child.wait_with_output().expect("it ends"));
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_near(value(&ended, "search "), 58.75);
     let bytes = fs::read(lab.path("stopped.pbg")).expect("a file");

@@ -7,11 +7,8 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use axsched_ext::pbg::{
-    Plan,
-    plan::waits::{Edge, edges},
-    stored::StoredProfile,
-};
+use axsched_ext::pbg::{Plan, stored::StoredProfile};
+use sched_sim::orders::Components;
 
 use super::{names::Names, quantity::Clock};
 use crate::output::count;
@@ -25,21 +22,22 @@ const MOST_EDGES: usize = 1_000;
 
 /// Returns the picture and the groups, or nothing if no wait counts and no order is stored.
 pub fn text(profile: &StoredProfile, names: &Names, clock: Clock) -> String {
-    let (Ok(edges), Ok(plan)) = (edges(profile), Plan::of(profile)) else {
+    let (Ok(components), Ok(plan)) = (Components::of(profile), Plan::of(profile)) else {
         return String::new(); // there is no memory
     };
-    let runs = profile.header.runs;
-    let edges: Vec<Edge> = edges.into_iter().filter(|edge| edge.counts(runs)).collect();
     let mut out = String::new();
-    if edges.len() > MOST_EDGES {
+    let edges: usize = components.after.iter().map(Vec::len).sum();
+    let chains = match edges > MOST_EDGES {
+        true => Vec::new(),
+        false => chains(&components, names),
+    };
+    if edges > MOST_EDGES {
         let _ = writeln!(
             out,
-            "\nThe plan goes by {} waits, which are too many to draw.",
-            edges.len()
+            "\nThe plan goes by {edges} waits, which are too many to draw."
         );
-    } else if !edges.is_empty() {
+    } else if !chains.is_empty() {
         out += "\nWaits that the plan goes by (→ goes before, = both wait for each other):\n";
-        let chains = chains(profile.tasks.len(), &edges, runs, names);
         push_lines(&mut out, &chains, "chains");
     }
     let first = plan.tasks().first().map_or(0, |task| task.band);
@@ -93,80 +91,49 @@ fn list(tasks: &[usize], names: &Names) -> String {
     }
 }
 
-/// Returns a line for each set of tasks that are connected by edges. The tasks stand in steps, and
-/// each step waits for one before it. Streams are one step.
-fn chains(count: usize, edges: &[Edge], runs: u32, names: &Names) -> Vec<String> {
-    let pairs = edges.iter().flat_map(|edge| {
-        let (waker, waiter) = (usize::from(edge.waker), usize::from(edge.waiter));
-        let back = edge.is_stream(runs).then_some((waiter, waker));
-        [(waker, waiter)].into_iter().chain(back)
-    });
-    let pairs: Vec<(usize, usize)> = pairs.collect();
-    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); count];
-    pairs
+/// Returns a line for each set of components that are connected by edges. They stand in steps, and
+/// each step waits for one before it.
+fn chains(components: &Components, names: &Names) -> Vec<String> {
+    let count = components.tasks.len();
+    let (mut step, mut set) = (vec![0; count], (0..count).collect::<Vec<usize>>());
+    let mut has_edges: Vec<bool> = components
+        .tasks
         .iter()
-        .for_each(|&(before, after)| behind[before].push(after));
-    let reaches = |from: usize| {
-        let mut seen = vec![false; count];
-        let mut open = vec![from];
-        while let Some(task) = open.pop() {
-            for &next in &behind[task] {
-                if !std::mem::replace(&mut seen[next], true) {
-                    open.push(next);
-                }
-            }
+        .map(|tasks| tasks.len() > 1)
+        .collect();
+    // Each component comes after all that it waits for, so its step is known when it is reached.
+    for before in 0..count {
+        for &after in &components.after[before] {
+            step[after] = step[after].max(step[before] + 1);
+            (has_edges[before], has_edges[after]) = (true, true);
+            // The first component of a set stands for it.
+            let (keep, drop) = (set[before].min(set[after]), set[before].max(set[after]));
+            set.iter_mut()
+                .filter(|of| **of == drop)
+                .for_each(|of| *of = keep);
         }
-        seen
-    };
-    let reached: Vec<Vec<bool>> = (0..count).map(reaches).collect();
-    let is_together = |a: usize, b: usize| a == b || reached[a][b] && reached[b][a];
-    // The step of a task is the number of components on the longest way to it.
-    let mut step = vec![0; count];
-    for _ in 0..count {
-        let mut changed = false;
-        for &(before, after) in &pairs {
-            let least = step[before] + usize::from(!is_together(before, after));
-            if step[after] < least {
-                step[after] = least;
-                changed = true;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    // The first task of a set stands for it.
-    let mut set: Vec<usize> = (0..count).collect();
-    for &(a, b) in &pairs {
-        let (keep, drop) = (set[a].min(set[b]), set[a].max(set[b]));
-        set.iter_mut()
-            .filter(|of| **of == drop)
-            .for_each(|of| *of = keep);
     }
     let mut lines: BTreeMap<usize, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
-    for task in 0..count {
-        if pairs.iter().any(|&(a, b)| a == task || b == task) {
-            lines
-                .entry(set[task])
-                .or_default()
-                .entry(step[task])
-                .or_default()
-                .push(task);
-        }
+    for number in (0..count).filter(|&number| has_edges[number]) {
+        let steps = lines.entry(set[number]).or_default();
+        steps.entry(step[number]).or_default().push(number);
     }
-    let of_step = |tasks: &Vec<usize>| {
-        let is_stream = tasks.len() > 1 && tasks.iter().all(|&task| is_together(tasks[0], task));
-        match is_stream && tasks.len() < MANY {
+    let of_step = |numbers: &Vec<usize>| {
+        let tasks = numbers.iter().flat_map(|&number| &components.tasks[number]);
+        let mut tasks: Vec<usize> = tasks.copied().collect();
+        tasks.sort_unstable();
+        match numbers.len() == 1 && tasks.len() < MANY {
             true => tasks
                 .iter()
                 .map(|&task| names.name(task))
                 .collect::<Vec<_>>()
                 .join(" = "),
-            false => list(tasks, names),
+            false => list(&tasks, names),
         }
     };
     let line = |steps: BTreeMap<usize, Vec<usize>>| {
-        steps.values().map(of_step).collect::<Vec<_>>().join(" → ")
+        let steps: Vec<String> = steps.values().map(of_step).collect();
+        steps.join(" → ")
     };
     lines.into_values().map(line).collect()
 }
@@ -187,8 +154,8 @@ mod tests {
     /// The name of a task, and the tasks that it waits for with the number of waits.
     type Waiting<'a> = (&'a str, &'a [(u16, u64)]);
 
-    /// Returns a profile of tasks with these names. Each waits so often for these others, and its exit
-    /// wakes the tasks that wait for it.
+    /// Returns a profile of tasks with these names. Each waits so often for these others, and its
+    /// exit wakes the tasks that wait for it.
     fn profile(tasks: &[Waiting]) -> StoredProfile {
         let mut profile = sample();
         let of = |(i, &(name, waits)): (usize, &Waiting)| {

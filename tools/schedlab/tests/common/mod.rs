@@ -8,8 +8,9 @@ use std::{
     ffi::OsStr,
     fmt::Write,
     fs,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 #[path = "../../src/testing.rs"]
@@ -144,6 +145,27 @@ impl Lab {
     /// Runs the program with the words of a command line.
     pub fn call(&self, line: &str) -> Ended {
         self.run(&self.words(line))
+    }
+
+    /// Runs the program until its first line of progress, and interrupts it as Ctrl-C does. Returns
+    /// that line, the last line of its errors, and the rest.
+    pub fn interrupted(&self, line: &str) -> (String, String, Ended) {
+        let mut child = self
+            .command(&self.words(line))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        // Where there is no terminal, a line says after three seconds how far it is.
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let first = lines.next().expect("a line").expect("text");
+        let killed = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(killed.expect("kill is there").success());
+        let last = lines.last().expect("a line").expect("text");
+        let ended = Ended::from(child.wait_with_output().expect("it ends"));
+        (first, last, ended)
     }
 
     /// Runs the program, which must succeed.
