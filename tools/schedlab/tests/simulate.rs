@@ -6,11 +6,7 @@ mod common;
 #[path = "../../../modules/axsched-ext/tests/common/profiles.rs"]
 mod profiles;
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    process::{Command, Stdio},
-};
+use std::fs;
 
 use axsched_ext::{
     pbg::stored::{
@@ -262,6 +258,26 @@ fn check_takes_a_published_table() {
     }
 }
 
+/// A boot that measures by itself does not know what its replay will show.
+#[test]
+fn check_plans_as_the_boot_that_recorded() {
+    let lab = lab();
+    // Behind the long one, which ended before it in the measured run.
+    save(&lab, "varies.pbg", |profile| {
+        profile.tasks[2].varies = true;
+        profile.tasks[2].figures.ready = Figure::once(600 * MS);
+    });
+    lab.write(
+        "table.csv",
+        "arch,app,smp,timing,scale,scheduler,kind,figure,unit,value,min,mean,max,phases\n\
+         x86_64,three,1,icount,1,pbg,total,average,ms,73.3,73.3,73.3,73.3,8\n",
+    );
+    for (words, average_ms) in [("", 100.0), ("--check @table.csv", 73.33)] {
+        let ended = simulate(&lab, &format!("@varies.pbg --policy pbg {words}"));
+        assert_near(average(&ended, "pbg"), average_ms, 0.1);
+    }
+}
+
 #[test]
 fn tasks_that_others_spawn_have_no_bound_but_their_length() {
     let lab = Lab::new();
@@ -464,26 +480,12 @@ fn seeds_give_a_mean_and_the_range_of_nine_in_ten() {
 fn an_interrupt_keeps_the_seeds_that_all_policies_have() {
     let lab = lab();
     let words = format!("simulate {COSTS} @three.pbg --seeds 100000 --spread 50");
-    let mut child = lab
-        .command(&lab.words(&words))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    // Where there is no terminal, a line says after three seconds how far it is.
-    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let first = lines.next().expect("a line").expect("text");
+    let (first, last, ended) = lab.interrupted(&words);
     // 100,000 runs of each of the 12 policies.
     const ALL: &str = " of 1200000 runs";
     assert!(first.ends_with(ALL), "{first}");
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(killed.expect("kill is there").success());
-    let last = lines.last().expect("a line").expect("text");
     assert_begins(&last, "interrupted after ");
     assert_ends(&last, format!("{ALL}; what is done is kept"));
-    let ended = Ended::from(child.wait_with_output().expect("it ends"));
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_has(&ended.out, " seeds, spread 50 %)");
     assert!(average(&ended, "stock-cfs") > 73.0);

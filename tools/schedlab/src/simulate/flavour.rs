@@ -183,6 +183,14 @@ impl Flavours {
         Ok(())
     }
 
+    /// Takes back what a replay has shown, so that the plan is that of the boot that recorded.
+    pub fn forget_replays(&mut self) {
+        for flavour in self.all_mut() {
+            let tasks = flavour.profile.tasks.iter_mut();
+            tasks.for_each(|task| task.varies = false);
+        }
+    }
+
     /// Returns the one that was recorded under this scheduler, `pbg` or `pbg-coop`.
     pub fn recorded_as(&self, scheduler: &str) -> Option<&Flavour> {
         match scheduler {
