@@ -173,7 +173,7 @@ fn a_plan_takes_what_is_stated_or_is_refused() {
 
 /// Returns a profile in which each task but every fourth waits for the exit of an earlier one.
 fn profile_with_waits(tasks: u16) -> StoredProfile {
-    let waker = |i: u16| (i % 4 != 0).then(|| i.wrapping_mul(40_503) % i);
+    let waker = |i: u16| (!i.is_multiple_of(4)).then(|| i.wrapping_mul(40_503) % i);
     let mut profile = profile(tasks.into(), 0);
     for i in 0..tasks {
         let task = &mut profile.tasks[usize::from(i)];
