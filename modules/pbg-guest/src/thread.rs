@@ -174,12 +174,13 @@ unsafe fn on_switch_out(data: usize, id: ThreadId, reason: SwitchReason) {
         unsafe { (inner.ops().on_switch_out)(inner.data(), id, reason) };
     }
     if let Some((record, recorder)) = member.record.zip(CONTROL.measuring()) {
-        record.end_interval(CpuCounter::now());
+        let now = CpuCounter::now();
         match reason {
-            SwitchReason::Preempted => recorder.preempted(0, record),
+            SwitchReason::Preempted => recorder.preempted(0, record, now),
             SwitchReason::Blocked => member.is_blocked.store(true, Relaxed),
             SwitchReason::Yield | SwitchReason::Exited | SwitchReason::Migrated => {}
         }
+        record.end_interval(now);
     }
     if let Some(entry) = member.entry.get() {
         entry.leave(CpuCounter::now(), reason == SwitchReason::Exited);

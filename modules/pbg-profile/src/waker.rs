@@ -7,7 +7,8 @@ use sched_core::units::Counts;
 ///
 /// Two cases are hidden. A task that finds what it needs does not block, so no wake is recorded. A
 /// device that interrupts a task is taken for that task, and one that interrupts an idle CPU for
-/// the timer.
+/// the timer. A timer that wakes a task between two ticks is taken for the task that it interrupts,
+/// too, but that task does not name the woken one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waker {
     /// The waker is not known, or was not the same each time.
@@ -71,7 +72,7 @@ impl Waker {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
     /// The woken task, which is the root or a task of the profile. It is [`Waker::Unknown`] if more
-    /// than two tasks were woken.
+    /// than two tasks were woken, or if a wake may have been an interrupt's.
     pub whom: Waker,
     /// The number of wakes.
     pub count: u64,

@@ -354,21 +354,26 @@ impl Record {
         let whom = woken
             .index()
             .map_or(Waker::Root, |index| Waker::Task(index as u16));
+        self.note_wakes(whom, 1, now);
+    }
+
+    /// Adds wakes of this task at `now`.
+    pub(crate) fn note_wakes(&self, whom: Waker, count: u64, now: Counts) {
         // A preemption ends no run interval of a phase.
         let run = self.run.get().wrapping_add(now.0);
         let burst = self.burst(run);
         let after = match burst.yields() {
-            0 => Counts(burst.run),
-            _ => now - Counts(self.began.get()),
+            0 => burst.run,
+            _ => (now - Counts(self.began.get())).0,
         };
         self.wakes.add_one(Woken {
             whom,
-            count: 1,
-            after,
+            count,
+            after: Counts(after.saturating_mul(count)),
         });
     }
 
-    /// Takes a wake back that came from an interrupt. The last of several wakes is taken back first.
+    /// Takes a wake back that may come from an interrupt. The last of several wakes is taken back first.
     pub fn retract_wake(&self, woken: &Self) {
         self.wakes.copy(&woken.open.before);
     }

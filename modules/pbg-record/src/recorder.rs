@@ -25,9 +25,13 @@
 //! *closely* on that CPU, within 1/[`WAKE_TICK_RATIO`] of the time between ticks. Only wakes that are
 //! close to each other may lie in between.
 //!
-//! Until the next wake, spawn or tick decides, the wake is *pending*, and the burst that it ended is
-//! open. A task's own wake that comes just before a tick is taken for the timer's. If wakes and ticks
-//! are independent, that is one wake in [`WAKE_TICK_RATIO`].
+//! A kernel with exact timers wakes a task between ticks, and preempts the running task at once. A
+//! task that hands over its CPU with a wake looks the same. So a wake is *doubtful* if a preemption
+//! follows closely. It counts as the running task's, whose record does not name the woken task.
+//!
+//! Until the next wake, spawn, tick or preemption decides, the wake is *pending*, and the burst that
+//! it ended is open. A task's own wake that comes just before a tick is taken for the timer's. If
+//! wakes and ticks are independent, that is one wake in [`WAKE_TICK_RATIO`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -164,6 +168,17 @@ impl Ticks {
     }
 }
 
+/// What the wakes on a CPU come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// The task that ran then.
+    Running,
+    /// The timer.
+    Timer,
+    /// Either of them, as far as the recorder can see.
+    Doubtful,
+}
+
 /// The pending wakes, from the last to the first. The record of each woken task has the next one.
 struct Pending {
     /// The number of the task that was woken last; 0 if no wake is pending.
@@ -244,7 +259,7 @@ impl Recorder {
             return &OUTSIDE;
         }
         let _table = self.enter();
-        self.settle(cpu, false); // the parent has run since it was woken
+        self.settle(cpu, Cause::Running, now); // the parent has run since it was woken
         let ordinal = parent.next_ordinal();
         let index = self.len.load(Relaxed);
         if index == 0 {
@@ -280,11 +295,11 @@ impl Recorder {
         };
         let _table = self.enter();
         if woken.is_open() {
-            self.settle(woken.pending().cpu, false);
+            self.settle(woken.pending().cpu, Cause::Running, now);
         }
         let here = &self.cpus[cpu];
         if !here.is_close(&self.start, now) {
-            self.settle(cpu, false);
+            self.settle(cpu, Cause::Running, now);
         }
         if !woken.woken(now) {
             return;
@@ -310,32 +325,50 @@ impl Recorder {
         here.ticks.came(now);
         here.ticks.asked.add(u64::from(asks));
         let _table = self.enter();
-        self.settle(cpu, is_close);
+        let cause = match is_close {
+            true => Cause::Timer,
+            false => Cause::Running,
+        };
+        self.settle(cpu, cause, now);
     }
 
-    /// Notes that the task with this record was preempted on `cpu`.
-    pub fn preempted(&self, cpu: usize, record: &Record) {
+    /// Notes that the task with this record, whose run interval has not ended, was preempted on `cpu`.
+    pub fn preempted(&'static self, cpu: usize, record: &'static Record, now: Counts) {
+        let here = &self.cpus[cpu];
+        here.ticks.preempted.add(1);
+        let table = self.enter();
+        let cause = match here.is_close(&self.start, now) {
+            true => Cause::Doubtful,
+            false => Cause::Running,
+        };
+        self.settle(cpu, cause, now);
+        drop(table);
         record.preempted();
-        self.cpus[cpu].ticks.preempted.add(1);
     }
 
-    /// Decides the pending wakes on `cpu`: the timer has woken the tasks, or the task that ran then.
-    fn settle(&'static self, cpu: usize, by_timer: bool) {
+    /// Decides the pending wakes on `cpu`.
+    fn settle(&'static self, cpu: usize, cause: Cause, now: Counts) {
         let head = &self.cpus[cpu].pending.head;
         let mut number = head.get();
         head.set(0);
+        let mut doubtful = (&OUTSIDE, 0);
         while let Some(woken) = self.record(number) {
             let PendingWake {
                 by: waker, next, ..
             } = woken.pending();
             number = next;
-            if !by_timer {
-                woken.woken_by(waker);
-                continue;
+            if cause != Cause::Running {
+                let running = self.record(waker.number()).unwrap_or(&OUTSIDE);
+                running.retract_wake(woken);
+                doubtful = (running, doubtful.1 + 1);
             }
-            let running = self.record(waker.number()).unwrap_or(&OUTSIDE);
-            running.retract_wake(woken);
-            woken.woken_by(Waker::Timer);
+            woken.woken_by(match cause {
+                Cause::Running | Cause::Doubtful => waker,
+                Cause::Timer => Waker::Timer,
+            });
+        }
+        if let (Cause::Doubtful, (running, count @ 1..)) = (cause, doubtful) {
+            running.note_wakes(Waker::Unknown, count, now);
         }
     }
 

@@ -243,7 +243,8 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
                     C::now(),
                 );
             } else if why == EnqueueReason::Preempted {
-                recorder.preempted(by.number(), task.policy_state().record.get());
+                let record = task.policy_state().record.get();
+                recorder.preempted(by.number(), record, C::now());
             }
         }
         rr::requeue(&mut self.queue, task, why);

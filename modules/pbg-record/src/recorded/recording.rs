@@ -337,7 +337,7 @@ impl Recording {
                 self.recorder().woken(here.cpu, record, here.record, now);
             } // otherwise a helper moves it away from this CPU
         } else if preempt {
-            self.recorder().preempted(here.cpu, record);
+            self.recorder().preempted(here.cpu, record, now);
         }
     }
 

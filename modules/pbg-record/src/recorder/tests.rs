@@ -266,6 +266,43 @@ fn a_wake_is_a_tasks_if_no_tick_follows_closely_and_counts_as_one_of_its() {
     }
 }
 
+#[test]
+fn wakes_that_a_preemption_follows_closely_are_doubtful() {
+    let close = TICK / WAKE_TICK_RATIO;
+    for (gap, is_doubtful) in [(close, true), (close + 1, false)] {
+        let (recorder, tasks, now) = ticking(3);
+        let first = now + 100;
+        recorder.woken(0, tasks[1], tasks[0], Counts(first));
+        recorder.woken(0, tasks[2], tasks[0], Counts(first));
+        recorder.preempted(0, tasks[0], Counts(first + gap));
+        tasks[0].end_interval(Counts(first + gap));
+        let found = wakers(recorder, now + TICK);
+        assert_eq!(found, [vec![], vec![Waker::Task(0)], vec![Waker::Task(0)]]);
+        let woken = |whom, count, after| Woken {
+            whom,
+            count,
+            after: Counts(after),
+        };
+        let expected = match is_doubtful {
+            true => Wakes::of([woken(Waker::Unknown, 2, 2 * (100 + gap))]),
+            false => Wakes::of([1, 2].map(|task| woken(Waker::Task(task), 1, 100))),
+        };
+        assert_eq!(wakes(recorder, now + TICK), expected, "after {gap}");
+    }
+}
+
+/// The next event decides, and here it is the tick.
+#[test]
+fn preemption_by_a_tick_leaves_no_doubt() {
+    let (recorder, tasks, now) = ticking(2);
+    recorder.woken(0, tasks[1], tasks[0], Counts(4 * TICK));
+    recorder.tick(0, true, Counts(4 * TICK));
+    recorder.preempted(0, tasks[0], Counts(4 * TICK));
+    tasks[0].end_interval(Counts(4 * TICK));
+    assert_eq!(wakers(recorder, now + 2 * TICK)[1], [Waker::Timer]);
+    assert_eq!(wakes(recorder, now + 2 * TICK), Wakes::NONE);
+}
+
 /// A phase has no preemptions, so the place of a wake counts from the last yield or block.
 #[test]
 fn wake_after_a_preemption_counts_all_cpu_time_of_the_burst() {
@@ -377,7 +414,7 @@ fn a_kernel_is_preemptive_after_a_preemption_and_cooperative_after_ignored_ticks
     assert_eq!(recorder.start().kernel, Kernel::Unknown);
     recorder.tick(0, true, Counts(now + TICK));
     assert_eq!(recorder.start().kernel, Kernel::Cooperative);
-    recorder.preempted(0, tasks[0]);
+    recorder.preempted(0, tasks[0], Counts(now + TICK));
     assert_eq!(recorder.start().kernel, Kernel::Preemptive);
 }
 
