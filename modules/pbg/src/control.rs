@@ -196,12 +196,19 @@ impl Control {
         self.connected.call_once(|| Connected { cpus, current });
     }
 
-    /// Frees the profile and the waiting command: no call will use them.
+    /// Frees the profile and the waiting command, and returns the recorder: no call will use them.
     #[cfg(feature = "model")]
-    pub(super) fn retire(&self) {
+    pub(super) fn retire(&self) -> Option<&'static Recorder> {
         let mut inner = self.inner.lock();
         inner.profile = None;
         inner.command = None;
+        inner.recorder.take()
+    }
+
+    /// Takes a recorder that nothing else uses.
+    #[cfg(feature = "model")]
+    pub(super) fn take_recorder(&self, recorder: Option<&'static Recorder>) {
+        self.inner.lock().recorder = recorder;
     }
 
     /// Takes the lock for a call that may take long. Fails while the command of another task waits

@@ -322,19 +322,32 @@ fn group(profile: &StoredProfile, order: &mut [Candidate]) -> Result<(), Error> 
     if edges.iter().all(|edge| !edge.counts(runs)) {
         return Ok(());
     }
-    // The edges are gone once the graph is made.
-    let counting = edges.into_iter().filter(move |edge| edge.counts(runs));
-    let pairs = counting.flat_map(move |edge| {
-        let back = edge.is_stream(runs).then_some((edge.waiter, edge.waker));
-        core::iter::once((edge.waker, edge.waiter)).chain(back)
-    });
+    let counting = || {
+        let counting = edges.iter().filter(|edge| edge.counts(runs));
+        counting.flat_map(|edge| {
+            let ahead = groups::Edge {
+                before: edge.waker,
+                after: edge.waiter,
+                rest: edge.rest.map_or(0, |rest| rest.0),
+            };
+            let back = groups::Edge {
+                before: edge.waiter,
+                after: edge.waker,
+                rest: 0,
+            };
+            core::iter::once(ahead).chain(edge.is_stream(runs).then_some(back))
+        })
+    };
+    let mut list = reserved(counting().count())?;
+    list.extend(counting());
+    drop(edges);
     let mut tasks = reserved(order.len())?;
     let of = order.iter().zip(&profile.tasks);
     tasks.extend(of.map(|(candidate, stored)| groups::Task {
         run: stored.figures.run.mean(stored.runs),
         alone: candidate.sort_key.0,
     }));
-    let groups = groups::groups(&tasks, pairs)?;
+    let groups = groups::groups(&tasks, list)?;
     for (candidate, group) in order.iter_mut().zip(groups) {
         candidate.group = group;
     }

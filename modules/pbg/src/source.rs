@@ -1,7 +1,7 @@
 //! The source from which a scheduler gets its control.
 
 #[cfg(feature = "model")]
-use alloc::boxed::Box;
+use {alloc::boxed::Box, core::cell::Cell, pbg_record::recorder::Recorder};
 
 use super::control::Control;
 
@@ -31,7 +31,9 @@ pub struct PerThread;
 
 #[cfg(feature = "model")]
 std::thread_local! {
-    static OF_THREAD: core::cell::Cell<Option<&'static Control>> = const { core::cell::Cell::new(None) };
+    static OF_THREAD: Cell<Option<&'static Control>> = const { Cell::new(None) };
+    /// The recorder of a control that was retired, for the next one. It is never freed.
+    static SPARE: Cell<Option<&'static Recorder>> = const { Cell::new(None) };
 }
 
 #[cfg(feature = "model")]
@@ -39,7 +41,8 @@ impl PerThread {
     /// Creates a new control for this thread, which is never freed. Schedulers that were used before
     /// must not be used any more, because they follow the old control's plan.
     pub fn renew() -> &'static Control {
-        let control = Box::leak(Box::default());
+        let control: &'static Control = Box::leak(Box::default());
+        control.take_recorder(SPARE.take());
         OF_THREAD.set(Some(control));
         control
     }
@@ -48,7 +51,7 @@ impl PerThread {
     /// any more. Some hundred bytes of it are never freed.
     pub fn retire() {
         if let Some(control) = OF_THREAD.take() {
-            control.retire();
+            SPARE.set(control.retire());
         }
     }
 }

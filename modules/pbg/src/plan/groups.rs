@@ -12,6 +12,9 @@
 //!  5. **Groups.** Each component is a group. Consecutive components of one task that has no edges
 //!     are one group together, because plain shortest first orders them better: by the time that
 //!     remains.
+//!  6. **Short waiters.** A component joins the group before it in its block if a task of that group
+//!     wakes it, and that task, or the one that has woken it in this way, has more left to do then
+//!     than the density of the component. The waiter blocks until its wake, and then goes first.
 //!
 //! **Source.** Sidney, Decomposition algorithms for single-machine sequencing with precedence
 //! relations and deferral costs, 1975. Every best order of tasks that cannot be taken from the CPU
@@ -47,18 +50,27 @@ pub struct Task {
     pub alone: u64,
 }
 
-/// Returns the group of each task, from 0 without gaps; the tasks of group 0 go first. An edge is a
-/// waker and a waiter, both below the number of tasks, and no edge is there twice.
+/// An edge from a waker to a waiter, both below the number of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The waker.
+    pub before: u16,
+    /// The waiter.
+    pub after: u16,
+    /// The waker's CPU time after its last wake of the waiter, in counts.
+    pub rest: u64,
+}
+
+/// Returns the group of each task, from 0 without gaps; the tasks of group 0 go first.
 ///
 /// # Errors
 /// Returns [`Error::NoMemory`] if there is no memory for the graph.
-pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result<Vec<u16>, Error> {
+pub fn groups(tasks: &[Task], mut edges: Vec<Edge>) -> Result<Vec<u16>, Error> {
     let mut groups = filled(0, tasks.len())?;
-    let mut edges = edges.peekable();
-    if edges.peek().is_none() {
+    if edges.is_empty() {
         return Ok(groups);
     }
-    let (graph, component, sums, has_edges) = contracted(tasks, edges)?;
+    let (graph, component, sums, has_edges) = contracted(tasks, &mut edges)?;
     let count = sums.len();
     let mut joined: Vec<u16> = reserved(count)?;
     let mut plain: Vec<u16> = reserved(count)?;
@@ -77,25 +89,30 @@ pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result
     // The group of each component, in the order of the components.
     let mut group_of = filled(0u16, count)?;
     let (mut next, mut is_open) = (0, false);
-    let mut give = |node: u16, is_plain: bool| {
-        if is_open && !is_plain {
-            next += 1; // the plain ones before it are a group
-        }
-        is_open = is_plain;
-        group_of[usize::from(node)] = next;
-        next += u16::from(!is_plain);
-    };
     for block in blocks {
         let block = &joined[block.range()];
         let density = Sum::of(block, &sums).density();
         while let Some(node) = plain.next_if(|&node| sums[usize::from(node)].density() < density) {
-            give(node, true);
+            group_of[usize::from(node)] = next;
+            is_open = true;
         }
+        next += u16::from(core::mem::take(&mut is_open)); // the plain ones are a group
+        // What the tasks of the last group still have to do when a short waiter has ended.
+        let mut left = None;
         for &node in block {
-            give(node, false);
+            let density = sums[usize::from(node)].density();
+            let to = edges.partition_point(|edge| edge.after < node);
+            let to = edges[to..].iter().take_while(|edge| edge.after == node);
+            // A waker of this block has its group already.
+            let last = to.filter(|edge| group_of[usize::from(edge.before)] + 1 == next);
+            let rest = left.and_then(|left| last.map(|edge| edge.rest.max(left)).max());
+            let joined = rest.filter(|&rest| u128::from(rest) << 16 > density);
+            next += u16::from(joined.is_none());
+            group_of[usize::from(node)] = next - 1;
+            left = Some(joined.unwrap_or(0));
         }
     }
-    plain.for_each(|node| give(node, true));
+    plain.for_each(|node| group_of[usize::from(node)] = next);
     for (group, component) in groups.iter_mut().zip(component) {
         *group = group_of[usize::from(component)];
     }
@@ -106,11 +123,9 @@ pub fn groups(tasks: &[Task], edges: impl Iterator<Item = (u16, u16)>) -> Result
 /// have edges at their tasks.
 type Contracted = (Graph, Vec<u16>, Vec<Sum>, Vec<bool>);
 
-/// Returns the graph of the components (rule 1).
-fn contracted(
-    tasks: &[Task],
-    edges: impl Iterator<Item = (u16, u16)>,
-) -> Result<Contracted, Error> {
+/// Returns the graph of the components (rule 1), and makes the edges those between components, by
+/// the component behind.
+fn contracted(tasks: &[Task], edges: &mut Vec<Edge>) -> Result<Contracted, Error> {
     let graph = Graph::new(tasks.len(), edges)?;
     let (component, count) = graph.components()?;
     let mut sums = filled(Sum::default(), count)?;
@@ -122,13 +137,14 @@ fn contracted(
         let time = if is_alone { task.alone } else { task.run };
         sums[at].add(Sum { time, tasks: 1 });
     }
+    drop(graph);
     let of = |node: u16| component[usize::from(node)];
-    let mut edges = graph.edges;
-    for (waker, waiter) in &mut edges {
-        (*waker, *waiter) = (of(*waker), of(*waiter));
+    for edge in &mut *edges {
+        (edge.before, edge.after) = (of(edge.before), of(edge.after));
     }
-    edges.retain(|(waker, waiter)| waker != waiter);
-    Ok((Graph::of(count, edges)?, component, sums, has_edges))
+    edges.retain(|edge| edge.before != edge.after);
+    edges.sort_unstable_by_key(|edge| edge.after);
+    Ok((Graph::new(count, edges)?, component, sums, has_edges))
 }
 
 fn filled<A: Clone>(value: A, len: usize) -> Result<Vec<A>, Error> {
@@ -150,16 +166,9 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(nodes: usize, pairs: impl Iterator<Item = (u16, u16)>) -> Result<Self, Error> {
-        let mut edges: Vec<(u16, u16)> = Vec::new();
-        for pair in pairs {
-            edges.try_reserve(1).map_err(|_| Error::NoMemory)?;
-            edges.push(pair);
-        }
-        Self::of(nodes, edges)
-    }
-
-    fn of(nodes: usize, mut edges: Vec<(u16, u16)>) -> Result<Self, Error> {
+    fn new(nodes: usize, list: &[Edge]) -> Result<Self, Error> {
+        let mut edges: Vec<(u16, u16)> = reserved(list.len())?;
+        edges.extend(list.iter().map(|edge| (edge.before, edge.after)));
         edges.sort_unstable_by_key(|&(before, after)| (after, before));
         edges.dedup();
         let mut by_before: Vec<u32> = reserved(edges.len())?;
@@ -528,11 +537,24 @@ mod tests {
     use proptest::prelude::*;
     use std::vec;
 
+    fn tasks(times: &[u64]) -> Vec<Task> {
+        let task = |&run: &u64| Task { run, alone: run };
+        times.iter().map(task).collect()
+    }
+
+    /// Returns edges of wakers that end with the wake.
+    fn at_end(edges: &[(u16, u16)]) -> Vec<Edge> {
+        let edge = |&(before, after): &(u16, u16)| Edge {
+            before,
+            after,
+            rest: 0,
+        };
+        edges.iter().map(edge).collect()
+    }
+
     /// Returns the groups of tasks with these times.
     fn of(times: &[u64], edges: &[(u16, u16)]) -> Vec<u16> {
-        let task = |&run: &u64| Task { run, alone: run };
-        let tasks: Vec<Task> = times.iter().map(task).collect();
-        groups(&tasks, edges.iter().copied()).unwrap()
+        groups(&tasks(times), at_end(edges)).unwrap()
     }
 
     #[test]
@@ -566,9 +588,44 @@ mod tests {
         assert_eq!(of(&times, &[(2, 3)]), [0, 0, 1, 2, 3, 3]);
         // The length of one without edges is the time before it, not its run.
         let server = Task { run: 90, alone: 3 };
-        let tasks = [10, 10, 50].map(|run| Task { run, alone: run });
-        let tasks = [&tasks[..], &[server]].concat();
-        assert_eq!(groups(&tasks, [(0, 1)].into_iter()).unwrap(), [1, 2, 3, 0]);
+        let tasks = [&tasks(&[10, 10, 50])[..], &[server]].concat();
+        assert_eq!(groups(&tasks, at_end(&[(0, 1)])).unwrap(), [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn rule_6_waiter_that_is_shorter_than_the_rest_of_its_waker_joins_it() {
+        let with = |rest: [u64; 2], times: &[u64]| {
+            let mut edges = at_end(&[(0, 1), (1, 2)]);
+            edges
+                .iter_mut()
+                .zip(rest)
+                .for_each(|(edge, rest)| edge.rest = rest);
+            groups(&tasks(times), edges).unwrap()
+        };
+        assert_eq!(with([4, 0], &[9, 4, 3]), [0, 1, 2]);
+        assert_eq!(with([5, 0], &[9, 4, 3]), [0, 0, 0]);
+        // The second joins a group that is not the first of its block.
+        assert_eq!(with([4, 4], &[9, 4, 3]), [0, 1, 1]);
+        // A component has the density of its tasks: 1 and 2 take 3 each.
+        let mut edges = at_end(&[(0, 1), (1, 2), (2, 1)]);
+        edges[0].rest = 4;
+        assert_eq!(groups(&tasks(&[9, 5, 1]), edges.clone()).unwrap(), [0; 3]);
+        edges[0].rest = 3;
+        assert_eq!(groups(&tasks(&[9, 5, 1]), edges).unwrap(), [0, 1, 1]);
+        // When 1 has ended, 0 still has 5 to do.
+        assert_eq!(with([5, 0], &[9, 4, 5]), [0, 0, 1]);
+        assert_eq!(with([6, 0], &[9, 4, 5]), [0, 0, 0]);
+    }
+
+    /// A waker in the block before is done when its waiter may start.
+    #[test]
+    fn rule_6_waiter_of_another_block_does_not_join() {
+        let rest = |rest| Edge {
+            rest,
+            ..at_end(&[(0, 1)])[0]
+        };
+        assert_eq!(groups(&tasks(&[3, 4]), vec![rest(5)]).unwrap(), [0, 1]);
+        assert_eq!(groups(&tasks(&[5, 4]), vec![rest(5)]).unwrap(), [0, 0]);
     }
 
     /// Returns the least density of a closed set of the nodes left, by trying all of them, and the

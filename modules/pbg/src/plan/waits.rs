@@ -8,7 +8,8 @@
 //!  3. **Late wakes.** Any other edge counts if the waker's last wake of the waiter is known to be
 //!     in the second half of the waker's CPU time. A wake in the first half says little about the
 //!     rest of its work: 32 tasks that only share a lock have such wakes at random, and no order. A
-//!     phase tells the place of its last wake if it has one run interval, or a wake in each.
+//!     phase tells the place of its last wake if it has one run interval, or a wake in each. One or
+//!     two wakes that do not name the woken task may be an interrupt's, and have no place.
 //!  4. **Mutual waits.** Such an edge does not count if there are also waits the other way, as
 //!     between a server and a client that seldom waits for it. Neither goes before the other, and
 //!     the waits are too few to keep the two together.
@@ -40,13 +41,24 @@ pub struct Edge {
     /// The number of waits that the waker ended, over all runs; 0 for a spawn, and at most 2^32 −
     /// 1.
     pub waits: u32,
-    /// True if the waker's last wake is in the second half of its CPU time (rule 3).
-    pub is_late: bool,
+    /// The waker's CPU time after its last wake of the waiter, in each run, if the wake is in the
+    /// second half of the waker's CPU time (rule 3).
+    pub rest: Option<Counts>,
     /// True if the waiter has also ended waits of the waker (rule 4).
     pub is_mutual: bool,
 }
 
 impl Edge {
+    const fn of(waker: u16, waiter: u16) -> Self {
+        Self {
+            waker,
+            waiter,
+            waits: 0,
+            rest: None,
+            is_mutual: false,
+        }
+    }
+
     /// Returns true if the two tasks hand data over piece by piece (rule 2). `runs` is the number
     /// of runs in the profile.
     pub fn is_stream(&self, runs: u32) -> bool {
@@ -55,7 +67,7 @@ impl Edge {
 
     /// Returns true if the waker has to go before the waiter, or both go together.
     pub fn counts(&self, runs: u32) -> bool {
-        self.is_stream(runs) || self.is_late && !self.is_mutual
+        self.is_stream(runs) || self.rest.is_some() && !self.is_mutual
     }
 }
 
@@ -72,84 +84,80 @@ struct LastWakes {
 /// among them.
 ///
 /// # Errors
-/// Returns [`Error::NoMemory`] if there is no memory for them: 12 bytes for each phase that names a
-/// task, and 32 a task during the call.
+/// Returns [`Error::NoMemory`] if there is no memory for them: 32 bytes for each waker or woken task
+/// that a phase names, and as much again and 32 a task during the call.
 pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     let tasks = &profile.tasks;
     let named = |waker: Waker| usize::from(matches!(waker, Waker::Task(_)));
-    let of_task = |task: &StoredTask| {
-        let phases = &task.phases.list;
-        let of_phase = phases.iter().map(|phase| {
-            named(phase.woken_by)
-                + phase
-                    .wakes
-                    .iter()
-                    .map(|woken| named(woken.whom))
-                    .sum::<usize>()
-        });
+    let phases = || tasks.iter().flat_map(|task| &task.phases.list);
+    let told_by_wakers = phases().flat_map(|phase| phase.wakes.iter());
+    let told_by_wakers: usize = told_by_wakers.map(|woken| named(woken.whom)).sum();
+    let others = |task: &StoredTask| {
         let is_child = matches!(task.place, Place::Child { .. });
-        let others = [is_child, task.varies].into_iter().map(usize::from);
-        of_phase.sum::<usize>() + others.sum::<usize>() + named(task.spawned.after)
+        usize::from(is_child) + usize::from(task.varies) + named(task.spawned.after)
     };
-    let most = tasks.iter().map(of_task).sum();
-    let mut edges: Vec<Edge> = reserved(most)?;
-    if most == 0 {
+    let told_by_waiters = phases().map(|phase| named(phase.woken_by)).sum::<usize>();
+    let told_by_waiters = told_by_waiters + tasks.iter().map(others).sum::<usize>();
+    // Both sides may know of the same waits.
+    let mut edges: Vec<Edge> = reserved(told_by_wakers + told_by_waiters)?;
+    let mut by_waiters: Vec<Edge> = reserved(told_by_waiters)?;
+    if edges.capacity() == 0 {
         return Ok(edges);
     }
     let mut last: Vec<LastWakes> = reserved(tasks.len())?;
     last.extend(tasks.iter().map(last_wakes));
-    for (index, task) in tasks.iter().enumerate() {
-        let index = index as u16; // a profile has at most MAX_TASKS tasks
+    for (index, task) in (0..).zip(tasks) {
         for (phase, end) in with_ends(task) {
             for woken in phase.wakes.iter() {
                 if let Waker::Task(waiter) = woken.whom {
+                    let at = last_wake(phase, task.runs, end, woken);
                     edges.push(Edge {
-                        waker: index,
-                        waiter,
                         waits: saturated(woken.count),
-                        is_late: is_late(last_wake(phase, task.runs, end, woken), task),
-                        is_mutual: false,
+                        rest: rest(at, task),
+                        ..Edge::of(index, waiter)
                     });
                 }
             }
             if let (Ended::Block, Waker::Task(waker)) = (phase.ended, phase.woken_by) {
                 let at = last[usize::from(waker)].unnamed;
-                edges.push(Edge {
-                    waker,
-                    waiter: index,
+                by_waiters.push(Edge {
                     waits: saturated(phase.intervals),
-                    is_late: is_late(at, &tasks[usize::from(waker)]),
-                    is_mutual: false,
+                    rest: rest(at, &tasks[usize::from(waker)]),
+                    ..Edge::of(waker, index)
                 });
             }
         }
-        edges.extend(by_spawn(index, task, tasks, &last));
+        by_waiters.extend(by_spawn(index, task, tasks, &last));
         let before = task.varies.then(|| last_before(task, tasks)).flatten();
-        edges.extend(before.map(|waker| Edge {
-            waker,
-            waiter: index,
-            waits: 0,
-            is_late: true,
-            is_mutual: false,
+        by_waiters.extend(before.map(|waker| Edge {
+            rest: Some(Counts::ZERO),
+            ..Edge::of(waker, index)
         }));
     }
+    join(&mut edges, u32::saturating_add);
+    join(&mut by_waiters, u32::saturating_add);
+    edges.append(&mut by_waiters);
+    join(&mut edges, u32::max);
     edges.retain(|edge| edge.waker != edge.waiter);
-    edges.sort_unstable_by_key(|edge| (edge.waker, edge.waiter));
-    edges.dedup_by(|next, first| {
-        let is_same = (next.waker, next.waiter) == (first.waker, first.waiter);
-        if is_same {
-            // Both sides may know of the same waits.
-            first.waits = first.waits.max(next.waits);
-            first.is_late |= next.is_late;
-        }
-        is_same
-    });
     for index in 0..edges.len() {
         let Edge { waker, waiter, .. } = edges[index];
         let back = edges.binary_search_by_key(&(waiter, waker), |edge| (edge.waker, edge.waiter));
         edges[index].is_mutual = back.is_ok_and(|back| edges[back].waits > 0);
     }
     Ok(edges)
+}
+
+/// Makes the edges of each pair one, with the last of their wakes. `waits` is its number of waits.
+fn join(edges: &mut Vec<Edge>, waits: impl Fn(u32, u32) -> u32) {
+    edges.sort_unstable_by_key(|edge| (edge.waker, edge.waiter));
+    edges.dedup_by(|next, first| {
+        let is_same = (next.waker, next.waiter) == (first.waker, first.waiter);
+        if is_same {
+            first.waits = waits(first.waits, next.waits);
+            first.rest = [first.rest, next.rest].into_iter().flatten().min();
+        }
+        is_same
+    });
 }
 
 /// Returns the edge to a task from the task without which it would not have been spawned.
@@ -159,23 +167,17 @@ fn by_spawn(
     tasks: &[StoredTask],
     last: &[LastWakes],
 ) -> Option<Edge> {
-    let (waker, is_late) = match (task.place, task.spawned.after) {
+    let (waker, at) = match (task.place, task.spawned.after) {
         (Place::Child { parent, .. }, _) => {
-            let parent_run = tasks[parent as usize].figures.run.total / 2;
-            (parent as u16, task.spawned.parent_run.total >= parent_run)
+            let at = Counts(task.spawned.parent_run.total);
+            (parent as u16, Some(at))
         }
-        (Place::Root { .. }, Waker::Task(waker)) => {
-            let at = last[usize::from(waker)].root;
-            (waker, is_late(at, &tasks[usize::from(waker)]))
-        }
+        (Place::Root { .. }, Waker::Task(waker)) => (waker, last[usize::from(waker)].root),
         (Place::Root { .. } | Place::Several, _) => return None,
     };
     Some(Edge {
-        waker,
-        waiter: index,
-        waits: 0,
-        is_late,
-        is_mutual: false,
+        rest: rest(at, &tasks[usize::from(waker)]),
+        ..Edge::of(waker, index)
     })
 }
 
@@ -196,8 +198,12 @@ fn saturated(count: u64) -> u32 {
     count.try_into().unwrap_or(u32::MAX)
 }
 
-fn is_late(at: Option<Counts>, waker: &StoredTask) -> bool {
-    at.is_some_and(|at| at.0 >= waker.figures.run.total / 2)
+/// Returns the CPU time of a task after its last wake at `at`, in each run, if the wake is late
+/// (rule 3).
+fn rest(at: Option<Counts>, waker: &StoredTask) -> Option<Counts> {
+    let run = waker.figures.run.total;
+    let at = at.filter(|at| at.0 >= run / 2)?;
+    Some(Counts(run.saturating_sub(at.0) / u64::from(waker.runs)))
 }
 
 /// Returns the phases of a task, each with the CPU time of the task at its end, over all runs. The
@@ -231,8 +237,11 @@ fn last_wakes(task: &StoredTask) -> LastWakes {
         for woken in phase.wakes.iter() {
             let at = last_wake(phase, task.runs, end, woken);
             match woken.whom {
-                // In several phases, each may have woken another task.
-                Waker::Unknown => last.unnamed = at.filter(|_| !has_unnamed),
+                // In several phases, each may have woken another task. A phase names one or two.
+                Waker::Unknown => {
+                    let are_several = woken.count > 2 * u64::from(task.runs);
+                    last.unnamed = at.filter(|_| !has_unnamed && are_several);
+                }
                 Waker::Root => last.root = last.root.max(at),
                 Waker::Timer | Waker::Outside | Waker::Task(_) => {}
             }
@@ -270,13 +279,11 @@ mod tests {
         }
     }
 
-    fn edge(waker: u16, waiter: u16, waits: u32, is_late: bool) -> Edge {
+    fn edge(waker: u16, waiter: u16, waits: u32, rest: Option<u64>) -> Edge {
         Edge {
-            waker,
-            waiter,
             waits,
-            is_late,
-            is_mutual: false,
+            rest: rest.map(Counts),
+            ..Edge::of(waker, waiter)
         }
     }
 
@@ -293,12 +300,12 @@ mod tests {
         let waker = task(0, vec![wakes(Waker::Task(1), 1, 900, exit(1000))]);
         let waiter = task(1, vec![waits(0, block(1, 10)), exit(990)]);
         let profile = of(vec![waker, waiter]);
-        assert_eq!(edges(&profile), Ok(vec![edge(0, 1, 1, true)]));
+        assert_eq!(edges(&profile), Ok(vec![edge(0, 1, 1, Some(100))]));
     }
 
     #[test]
     fn rule_1_child_goes_behind_a_parent_that_spawns_it_late() {
-        for (parent_run, is_late) in [(499, false), (500, true)] {
+        for (parent_run, rest) in [(499, None), (500, Some(500)), (900, Some(100))] {
             let mut child = child_of_root(0, 5);
             child.place = Place::Child {
                 parent: 0,
@@ -306,7 +313,7 @@ mod tests {
             };
             child.spawned.parent_run = pbg_profile::Figure::once(parent_run);
             let profile = of(vec![task(0, vec![exit(1000)]), child]);
-            assert_eq!(edges(&profile), Ok(vec![edge(0, 1, 0, is_late)]));
+            assert_eq!(edges(&profile), Ok(vec![edge(0, 1, 0, rest)]));
         }
     }
 
@@ -317,24 +324,33 @@ mod tests {
         let waker = task(0, vec![wakes(Waker::Root, 1, 0, exit(1000))]);
         assert_eq!(
             edges(&of(vec![waker, late.clone()])),
-            Ok(vec![edge(0, 1, 0, false)])
+            Ok(vec![edge(0, 1, 0, None)])
         );
         let waker = task(0, vec![wakes(Waker::Root, 1, 1000, exit(1000))]);
-        assert_eq!(edges(&of(vec![waker, late])), Ok(vec![edge(0, 1, 0, true)]));
+        let expected = vec![edge(0, 1, 0, Some(0))];
+        assert_eq!(edges(&of(vec![waker, late])), Ok(expected));
     }
 
     #[test]
     fn rule_2_two_tasks_with_many_waits_are_a_stream() {
-        let stream = edge(0, 1, STREAM_WAKES, false);
+        let stream = edge(0, 1, STREAM_WAKES, None);
         assert!(stream.is_stream(1) && stream.counts(1));
         assert!(!stream.is_stream(2) && !stream.counts(2), "in each run");
-        // Both sides tell of the same waits.
-        let waker = task(0, vec![wakes(Waker::Task(1), 16, 16, block(16, 1000))]);
-        let waiter = task(1, vec![waits(0, block(20, 900)), exit(100)]);
-        assert_eq!(
-            edges(&of(vec![waker, waiter])),
-            Ok(vec![edge(0, 1, 20, true)])
-        );
+    }
+
+    #[test]
+    fn rule_2_waits_are_the_sum_of_phases_and_either_side_tells_them() {
+        let with = |of_waker: &[u64], of_waiter: &[u64]| {
+            let waking = |&count: &u64| wakes(Waker::Task(1), count, count, block(count, 10));
+            let waiting = |&count: &u64| waits(0, block(count, 10));
+            let waker = task(0, of_waker.iter().map(waking).collect());
+            let waiter = task(1, of_waiter.iter().map(waiting).collect());
+            edges(&of(vec![waker, waiter])).unwrap()[0].waits
+        };
+        assert_eq!(with(&[9, 7], &[]), 16);
+        assert_eq!(with(&[], &[9, 7]), 16);
+        assert_eq!(with(&[9, 6], &[8, 8]), 16);
+        assert_eq!(with(&[9, 7], &[8, 7]), 16);
     }
 
     #[test]
@@ -343,14 +359,14 @@ mod tests {
             let early = wakes(Waker::Task(1), 1, first, block(1, 400));
             let waker = task(0, vec![early, last]);
             let edges = edges(&of(vec![waker, task(1, vec![exit(1000)])])).unwrap();
-            edges[0].is_late
+            edges[0].rest.map(|rest| rest.0)
         };
-        assert!(!with(400, exit(600)));
-        assert!(!with(0, wakes(Waker::Task(1), 1, 99, exit(600))));
-        assert!(with(0, wakes(Waker::Task(1), 1, 100, exit(600))));
+        assert_eq!(with(400, exit(600)), None);
+        let last = |after| with(0, wakes(Waker::Task(1), 1, after, exit(600)));
+        assert_eq!([99, 100, 580].map(last), [None, Some(500), Some(20)]);
         // The last of three run intervals of 200 each begins at 800.
         let thrice = wakes(Waker::Task(1), 3, 0, block(3, 600));
-        assert!(with(0, thrice));
+        assert_eq!(with(0, thrice), Some(200));
         // The same in each of two runs, with half of the time.
         let twice = |after| {
             let mut waker = task(
@@ -361,16 +377,17 @@ mod tests {
             waker.runs = 2;
             let mut profile = of(vec![waker, task(1, vec![exit(1000)])]);
             profile.header.runs = 2;
-            edges(&profile).unwrap()[0].is_late
+            edges(&profile).unwrap()[0].rest
         };
-        assert!(!twice(99) && twice(100));
+        assert_eq!([99, 100].map(twice), [None, Some(Counts(250))]);
     }
 
     #[test]
     fn rule_3_phase_with_a_wake_in_few_intervals_tells_no_place() {
         let with = |count, phase| {
             let waker = task(0, vec![wakes(Waker::Task(1), count, 0, phase)]);
-            edges(&of(vec![waker, task(1, vec![exit(1000)])])).unwrap()[0].is_late
+            let edges = edges(&of(vec![waker, task(1, vec![exit(1000)])])).unwrap();
+            edges[0].rest.is_some()
         };
         let yields = phase(Ended::Yield, 10, 1000, 0);
         assert!(!with(9, yields) && with(10, yields));
@@ -425,22 +442,16 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let found = behind(&of(&tasks));
-        assert_eq!(found, [edge(0, 4, 0, true), edge(1, 3, 0, true)]);
+        let behind_it = |waker, waiter| edge(waker, waiter, 0, Some(0));
+        assert_eq!(found, [behind_it(0, 4), behind_it(1, 3)]);
         assert!(found.iter().all(|edge| edge.counts(1)));
         // It may have been spawned late.
         let mut late = of(&tasks);
         late[3].spawned.at = pbg_profile::Figure::once(25);
-        assert_eq!(
-            behind(&late),
-            [edge(2, 3, 0, true), edge(0, 4, 0, true)]
-                .map(|edge| edge)
-                .into_iter()
-                .rev()
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(behind(&late), [behind_it(0, 4), behind_it(2, 3)]);
         // None ended before it.
         tasks[1].0 = 21;
-        assert_eq!(behind(&of(&tasks)), [edge(0, 4, 0, true)]);
+        assert_eq!(behind(&of(&tasks)), [behind_it(0, 4)]);
     }
 
     #[test]
@@ -448,12 +459,22 @@ mod tests {
         let unnamed = wakes(Waker::Unknown, 3, 2700, exit(1000));
         let mut tasks = vec![task(0, vec![unnamed])];
         tasks.extend((1..4).map(|i| task(i, vec![waits(0, block(1, 10)), exit(990)])));
-        let all = |is_late| (1..4).map(|i| edge(0, i, 1, is_late)).collect();
-        assert_eq!(edges(&of(tasks.clone())), Ok(all(true)));
+        let all = |rest| (1..4).map(|i| edge(0, i, 1, rest)).collect();
+        assert_eq!(edges(&of(tasks.clone())), Ok(all(Some(100))));
         // In another phase it may have woken any of them.
         let early = wakes(Waker::Unknown, 3, 0, block(1, 0));
         tasks[0].phases.list.insert(0, early);
-        assert_eq!(edges(&of(tasks)), Ok(all(false)));
+        assert_eq!(edges(&of(tasks)), Ok(all(None)));
+    }
+
+    #[test]
+    fn rule_3_one_or_two_wakes_without_a_name_have_no_place() {
+        for (count, rest) in [(1, None), (2, None), (3, Some(0))] {
+            let unnamed = wakes(Waker::Unknown, count, count * 1000, exit(1000));
+            let waiter = task(1, vec![waits(0, block(count, 10)), exit(990)]);
+            let profile = of(vec![task(0, vec![unnamed]), waiter]);
+            assert_eq!(edges(&profile), Ok(vec![edge(0, 1, count as u32, rest)]));
+        }
     }
 
     #[test]
@@ -467,7 +488,8 @@ mod tests {
         waker.phases = by_ending(vec![early, exit(100)]);
         let waiter = task(1, vec![exit(1000)]);
         let is_late = |waker: &StoredTask| {
-            edges(&of(vec![waker.clone(), waiter.clone()])).unwrap()[0].is_late
+            let edges = edges(&of(vec![waker.clone(), waiter.clone()])).unwrap();
+            edges[0].rest.is_some()
         };
         assert!(!is_late(&waker));
         waker.phases = by_ending(vec![block(1, 900), wakes(Waker::Task(1), 1, 1, exit(100))]);
