@@ -9,7 +9,8 @@ use axsched_ext::{
 use common::{
     MS, TICK_NS, costs, machine, policy,
     programs::{
-        Places, Tasks, below, fork_and_join, gate, pipelines, random_tasks, record, workload,
+        Places, Tasks, below, fork_and_join, gate, pipelines, random_tasks, record, record_twice,
+        workload,
     },
 };
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
@@ -180,15 +181,14 @@ fn instances() -> (u64, usize) {
 
 /// Returns how far the average by the rule is above others, as parts of them. The first is the mean
 /// distance from the best order of each program. The second is the part of the programs that are more
-/// than 5 % above the plan without waits: a waker that works on after its wake goes before the waiter.
+/// than 5 % above the plan without waits: an edge does not count if its wake is early in the waker.
 fn above(places: Places) -> [f64; 2] {
     let (count, most) = instances();
     let (mut over_best, mut over_plain) = (0.0, (0.0_f64, 0));
     let (mut gain, mut worse) = (0.0, 0);
     for seed in 0..count {
-        let tasks = random_tasks(places, seed, most);
+        let (tasks, profile) = record_twice(&random_tasks(places, seed, most));
         let workload = workload(&tasks);
-        let profile = record(&workload);
         let average = |order: &StoredOrder| played(&workload, &profile, order, 1, 0).average_ns();
         let by_rules = orders(&profile, 1).unwrap();
         let [plain, rule] =
@@ -215,15 +215,15 @@ fn above(places: Places) -> [f64; 2] {
 #[test]
 fn rule_is_close_to_the_best_order_if_tasks_wait_for_results() {
     let [over_best, worse] = above(Places::Results);
-    assert!(over_best < 0.005, "{over_best}");
-    assert!(worse < 0.005, "{worse}");
+    assert!(over_best < 0.001, "{over_best}");
+    assert!(worse == 0.0, "{worse}");
 }
 
 #[test]
 fn rule_is_close_to_the_best_order_on_average_wherever_tasks_wait() {
     let [over_best, worse] = above(Places::Anywhere);
     assert!(over_best < 0.01, "{over_best}");
-    assert!(worse < 0.05, "{worse}");
+    assert!(worse < 0.02, "{worse}");
 }
 
 #[test]

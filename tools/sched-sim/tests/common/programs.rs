@@ -5,8 +5,9 @@ use axsched_ext::{
     model::{Config, run},
     pbg::{
         About, ControlSource, PbgScheduler, PbgTask, PerThread,
-        stored::{Program, StoredProfile, Timing},
+        stored::{Label, Program, StoredProfile, StoredTask, Timing, merge},
     },
+    units::TaskKey,
 };
 use rand_xoshiro::{
     Xoshiro256PlusPlus,
@@ -118,6 +119,40 @@ pub fn workload(tasks: &Tasks) -> Workload {
         jobs: tasks.iter().enumerate().map(job).collect(),
         gc_look_ns: None,
     }
+}
+
+/// Returns the tasks in this order.
+fn sorted(tasks: &Tasks, order: &[usize]) -> Tasks {
+    let place = |task: usize| order.iter().position(|&other| other == task);
+    let there = |task: usize| place(task).expect("the order has all tasks");
+    let moved = |part: &Part| Part {
+        wakes: part.wakes.iter().copied().map(there).collect(),
+        wait: part.wait.map(there),
+        ..part.clone()
+    };
+    let of = |&task: &usize| tasks[task].iter().map(moved).collect();
+    order.iter().map(of).collect()
+}
+
+/// Returns the merged recordings of tasks that main spawns in their order, and in the opposite one,
+/// and the tasks in the order of the profile. A wait that does not happen in one recording happens in
+/// the other.
+pub fn record_twice(tasks: &Tasks) -> (Tasks, StoredProfile) {
+    let forward: Vec<usize> = (0..tasks.len()).collect();
+    let backward: Vec<usize> = forward.iter().rev().copied().collect();
+    let recorded = [forward, backward].map(|order| {
+        let mut profile = record(&workload(&sorted(tasks, &order)));
+        for (task, number) in profile.tasks.iter_mut().zip(order) {
+            let name = number.to_string();
+            task.key = TaskKey::labelled(&name);
+            task.label = Some(Label::new(&name).expect("it is short"));
+        }
+        profile
+    });
+    let profile = merge(&recorded).expect("they have the same tasks");
+    let number = |task: &StoredTask| task.label?.as_str().parse().ok();
+    let order: Option<Vec<usize>> = profile.tasks.iter().map(number).collect();
+    (sorted(tasks, &order.expect("all have numbers")), profile)
 }
 
 /// Returns the recording that PBG makes of a workload under round robin, on one CPU.
