@@ -8,9 +8,10 @@
 //! the console also has the tasks of a replay, tasks that did much more in it are marked as
 //! varying.
 //!
-//! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING` prints nothing if FILE is a profile of that
+//! `pbg-save --check FILE PROGRAM ARCH SCALE TIMING [SMP]` prints nothing if FILE is a profile of that
 //! program there. Else it prints one line that says what was expected, and exits with 1. Called by
-//! make (scripts/kernel.mk), which knows the guest by these words.
+//! make (scripts/kernel.mk), which knows the guest by these words. With SMP it also says if the
+//! file's order was found for another number of CPUs, which is used all the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("pbg-save: expected CONSOLE FILE, or --check FILE PROGRAM ARCH SCALE TIMING");
+    eprintln!("pbg-save: expected CONSOLE FILE, or --check FILE PROGRAM ARCH SCALE TIMING [SMP]");
     ExitCode::from(2)
 }
 
@@ -69,18 +70,25 @@ struct Guest<'a> {
     architecture: Architecture,
     scale: u64,
     timing: Timing,
+    cpus: Option<u16>,
 }
 
 impl<'a> Guest<'a> {
     fn of(words: &[&'a str]) -> Option<Self> {
-        let [app, architecture, scale, timing] = *words else {
+        let [app, architecture, scale, timing, ref cpus @ ..] = *words else {
             return None;
+        };
+        let cpus = match cpus {
+            [] => None,
+            [cpus] => Some(cpus.parse().ok()?),
+            _ => return None,
         };
         Some(Self {
             app,
             architecture: *(Architecture::ALL.iter()).find(|known| known.name() == architecture)?,
             scale: scale.parse().ok()?,
             timing: *(Timing::ALL.iter()).find(|known| known.name() == timing)?,
+            cpus,
         })
     }
 }
@@ -108,8 +116,19 @@ fn check(file: &Path, guest: &Guest) -> Result<(), Box<dyn Error>> {
             found.name
         )
         .into(),
-        other => other.into(),
-    })
+        other => Box::<dyn Error>::from(other),
+    })?;
+    let found_for = profile.order.as_ref().map(|order| order.cpus);
+    if let (Some(found_for), Some(cpus)) = (found_for, guest.cpus)
+        && found_for != cpus
+    {
+        eprintln!(
+            "PROFILE={}: its order was found for SMP={found_for} and is used with SMP={cpus}; \
+             `make plan A={app} CPUS={cpus}` looks for one",
+            file.display()
+        );
+    }
+    Ok(())
 }
 
 fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {

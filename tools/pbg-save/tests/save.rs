@@ -12,7 +12,7 @@ use std::{
 };
 
 use axsched_ext::{
-    pbg::stored::{Label, Program, StoredTask, Timing, decode, encode, write_frame},
+    pbg::stored::{Label, Program, StoredOrder, StoredTask, Timing, decode, encode, write_frame},
     units::{Counts, TaskKey},
 };
 
@@ -176,6 +176,10 @@ fn check_refuses_another_guest_and_unusable_bytes_in_one_line() {
     let old = with(Some(Timing::Unknown)); // from before there were timings
     let mut damaged = good.clone();
     damaged[40] ^= 1;
+    let mut ordered = decode(&good).expect("it is valid");
+    let groups = vec![0; ordered.tasks.len()];
+    ordered.order = Some(StoredOrder { cpus: 4, groups });
+    let ordered = encode(&ordered).expect("it is valid");
     let usage = "pbg-save: expected CONSOLE FILE, or --check";
     let its_own = "realtime x86_64 10 icount";
     for (bytes, guest, code, begin) in [
@@ -220,12 +224,17 @@ fn check_refuses_another_guest_and_unusable_bytes_in_one_line() {
         (&good, "", 2, usage),
         (&good, "realtime", 2, usage),
         (&good, "realtime x86 10 icount", 2, usage),
-        (&good, "realtime x86_64 10 icount 1", 2, usage),
+        (&good, "realtime x86_64 10 icount one", 2, usage),
+        (&good, "realtime x86_64 10 icount 1 1", 2, usage),
+        (&good, "realtime x86_64 10 icount 1", 0, ""),
+        (&ordered, its_own, 0, ""),
+        (&ordered, "realtime x86_64 10 icount 4", 0, ""),
+        (&ordered, "realtime x86_64 10 icount 1", 0, "PROFILE="),
     ] {
         fs::write(&file, bytes).expect("a file");
         let (found, said) = check(&file, guest);
         assert!(said.starts_with(begin), "{guest}: {said}");
-        let lines = usize::from(code != 0);
+        let lines = usize::from(!begin.is_empty());
         assert_eq!((found, said.lines().count()), (Some(code), lines), "{said}");
     }
     // It has no end.
