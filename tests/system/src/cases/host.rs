@@ -44,10 +44,6 @@ pub fn cases() -> Vec<Case<'static>> {
     let suites = SUITES.map(|(name, words)| suite(name, words));
     let others = [
         case("host: a policy of one's own conforms", test_own_policy).holds(HOST_CARGO),
-        case("host: documentation of every crate", |context| {
-            context.program("scripts/doc.sh").text().map(drop)
-        })
-        .holds(HOST_CARGO),
         case(
             "host: the tables of the docs are those of their CSV files",
             |context| context.make("docs LAB=--check").text().map(drop),
