@@ -40,7 +40,7 @@ total() {
 
 case $search in
     interleavings)
-        RUSTFLAGS='--cfg loom' try log --profile mutants --package sched-smp --package axcoop --lib \
+        RUSTFLAGS='--cfg loom' try log --package sched-smp --package axcoop --lib \
             --target-dir "$out" -- interleavings:: --nocapture --test-threads=1
         total interleavings executions ;;
     lost-wakes)
