@@ -18,13 +18,10 @@ pub fn varied(workload: &Workload, spread: f64, seed: u64) -> Workload {
     let mut varied = workload.clone();
     for job in &mut varied.jobs {
         let longer = 1.0 + spread * even(random.next_u64());
-        let factor = match random.next_u64() >> 63 {
+        job.scale(match random.next_u64() >> 63 {
             0 => longer,
             _ => 1.0 / longer,
-        };
-        for work in &mut job.steps {
-            work.run_ns *= factor;
-        }
+        });
     }
     varied
 }

@@ -231,6 +231,15 @@ impl Job {
         })
     }
 
+    /// Makes each run interval `times` as long.
+    pub fn scale(&mut self, times: f64) {
+        for work in &mut self.steps {
+            work.run_ns *= times;
+            let wakes = work.wakes.iter_mut();
+            wakes.for_each(|wakes| wakes.after_ns *= times);
+        }
+    }
+
     /// Makes each run interval longer, or shorter, but not shorter than nothing.
     pub fn lengthen_intervals(&mut self, by_ns: f64) {
         for work in &mut self.steps {

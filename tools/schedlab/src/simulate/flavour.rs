@@ -1,10 +1,13 @@
 //! A recording as it is played: without the time that its own scheduler took.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context, Result, bail};
-use axsched_ext::pbg::stored::{
-    Architecture, Merger, Place, Program, StoredPhase, StoredProfile, StoredTask, Timing,
+use axsched_ext::{
+    pbg::stored::{
+        Architecture, Merger, Place, Program, StoredPhase, StoredProfile, StoredTask, Timing,
+    },
+    units::TaskKey,
 };
 use sched_sim::{
     aim::Aim,
@@ -45,12 +48,16 @@ pub struct Flavour {
     /// The number of tasks that poll, but are simulated as they were recorded, as it is not known
     /// for which task they do.
     pub unknown_polls: usize,
+    /// The tasks that poll.
+    pollers: Vec<TaskKey>,
 }
 
 impl Flavour {
-    /// Makes a flavour of a recording. `orders` is a profile of runs in different orders.
+    /// Makes a flavour of a recording, beside the other one. `orders` is a profile of runs in different
+    /// orders.
     fn of(
         profile: StoredProfile,
+        other: Option<&StoredProfile>,
         orders: &StoredProfile,
         preempts: bool,
         is_metered: bool,
@@ -71,14 +78,15 @@ impl Flavour {
             sharing: Sharing::default(),
             preempted_stay: profile.header.architecture == Architecture::Riscv64,
         };
-        let workload = recorded(&profile, orders, clock, TICK_NS);
-        let poll = |task| polling(task, orders.header.frequency_hz).is_some();
-        let polling = orders.tasks.iter().filter(|task| poll(task)).count();
+        let workload = waiting(&profile, other, orders);
+        let polls = |task| polling(task, orders.header.frequency_hz).is_some();
+        let pollers = orders.tasks.iter().filter(|task| polls(task));
+        let pollers: Vec<TaskKey> = pollers.map(|task| task.key).collect();
         let known = workload
             .jobs
             .iter()
             .filter(|job| job.polls().next().is_some());
-        let unknown_polls = polling - known.count();
+        let unknown_polls = pollers.len() - known.count();
         let base = ran(&profile, preempts).context("expected a recording under a known policy")?;
         let scheduler = match preempts {
             true => recorded_as(base),
@@ -95,6 +103,7 @@ impl Flavour {
             broken_waits: calibrated.broken_waits,
             base,
             unknown_polls,
+            pollers,
             profile,
             machine,
         })
@@ -156,10 +165,21 @@ impl Flavours {
             let _ = orders.add(other);
         }
         let orders = orders.finish()?;
-        let of = |profile, preempts| Flavour::of(profile, &orders, preempts, args.metered, &costs);
+        let of = |profile: &StoredProfile, other, preempts| {
+            Flavour::of(
+                profile.clone(),
+                other,
+                &orders,
+                preempts,
+                args.metered,
+                &costs,
+            )
+        };
+        let cooperative = other.as_ref();
+        let cooperative = cooperative.map(|other| of(other, Some(&profile), false));
         Ok(Self {
-            cooperative: other.map(|other| of(other, false)).transpose()?,
-            preemptive: of(profile, true)?,
+            cooperative: cooperative.transpose()?,
+            preemptive: of(&profile, other.as_ref(), true)?,
             is_one_order: orders.header.runs == 1,
             costs,
             scale: args.scale,
@@ -181,6 +201,29 @@ impl Flavours {
             flavour.workload = changed(&flavour.workload, changes)?;
         }
         Ok(())
+    }
+
+    /// Returns the number of tasks that poll, and are not known to wait for another.
+    pub fn unknown_polls(&self) -> usize {
+        self.all().map(|of| of.unknown_polls).max().unwrap_or(0)
+    }
+
+    /// Returns true if tasks poll, and it is known for what.
+    pub fn knows_polls(&self) -> bool {
+        self.unknown_polls() == 0 && self.all().any(|of| !of.pollers.is_empty())
+    }
+
+    /// Notes the tasks that poll as those whose work varies with the order, for the plan.
+    #[must_use]
+    pub fn with_pollers_marked(mut self) -> Self {
+        for Flavour {
+            profile, pollers, ..
+        } in self.all_mut()
+        {
+            let tasks = profile.tasks.iter_mut();
+            tasks.for_each(|task| task.varies |= pollers.contains(&task.key));
+        }
+        self
     }
 
     /// Takes back what a replay has shown, so that the plan is that of the boot that recorded.
@@ -222,6 +265,34 @@ fn check_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Res
         );
     }
     Ok(())
+}
+
+/// Returns the workload of a recording. A wait that did not happen is not recorded. So if the other
+/// recording has all waits of this one and more, the tasks do what they did there, in their own time.
+fn waiting(
+    profile: &StoredProfile,
+    other: Option<&StoredProfile>,
+    orders: &StoredProfile,
+) -> Workload {
+    let of = |profile: &StoredProfile| {
+        let clock = Clock::of_frequency(profile.header.frequency_hz);
+        recorded(profile, orders, clock, TICK_NS)
+    };
+    let own = of(profile);
+    let keys = |of: &StoredProfile| of.tasks.iter().map(|task| task.key).collect::<Vec<_>>();
+    let Some(other) = other.filter(|other| keys(other) == keys(profile)) else {
+        return own;
+    };
+    let mut other = of(other);
+    let waits = |of: &Workload| of.waits().into_keys().collect::<BTreeSet<_>>();
+    let (waits_of_own, waits_of_other) = (waits(&own), waits(&other));
+    if waits_of_own == waits_of_other || !waits_of_own.is_subset(&waits_of_other) {
+        return own;
+    }
+    for (job, own) in other.jobs.iter_mut().zip(&own.jobs) {
+        job.scale(own.run_ns() / job.run_ns());
+    }
+    other
 }
 
 /// Returns the policy that ran. Without preemption that is FIFO, as time slices end nothing.

@@ -182,7 +182,7 @@ another waits for it. A wait that did not happen, as its end was there already, 
     if off.abs() > FAR_PERCENT {
         out += "That is far: the recording does not tell how these tasks depend on each other.\n";
     }
-    let unknown = flavours.all().map(|of| of.unknown_polls).max().unwrap_or(0);
+    let unknown = flavours.unknown_polls();
     let mut tasks = flavours.preemptive.profile.tasks.iter();
     if unknown > 0 {
         let unknown = count(unknown, "task");
