@@ -162,8 +162,10 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
             row.is_out = Some(Out::Fragile);
         }
     }
-    let order = match question == Question::Turnaround && !polls {
-        true => Some(better_order(&flavours, cpus)?),
+    let has_cooperative = flavours.cooperative.is_some();
+    let has_unknown_polls = polls && !flavours.knows_polls();
+    let order = match question == Question::Turnaround && !has_unknown_polls {
+        true => Some(better_order(flavours, cpus)?),
         false => None,
     };
     watch.finish(NOT_YET);
@@ -179,7 +181,8 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         rows,
         differing,
         boots,
-        has_cooperative: flavours.cooperative.is_some(),
+        has_cooperative,
+        has_unknown_polls,
         order,
         stretch_ms,
         lengths_ms,
@@ -215,22 +218,25 @@ fn play(
 }
 
 /// Returns the gain of the orders that `make plan` begins with, at one phase of the tick.
-fn better_order(flavours: &Flavours, cpus: usize) -> Result<BetterOrder> {
+fn better_order(flavours: Flavours, cpus: usize) -> Result<BetterOrder> {
     let policy = Policy::named("pbg").expect("a policy of the list");
-    let pbg = Play::new(policy, cpus, flavours, Sharing::Balanced)?;
     let first = TickPhase::evenly(1).next().expect("a phase");
-    let recorded = &flavours.preemptive;
+    let mut flavours = flavours.with_pollers_marked();
+    let marked = flavours.preemptive.profile.clone();
+    flavours.forget_replays();
+    let pbg = Play::new(policy, cpus, &flavours, Sharing::Balanced)?;
     let planned = pbg.with_order_at(None, first)?.average_ns();
     let mut best = (Rule::Waits.name(), 0.0);
-    for (rule, order) in orders(&recorded.profile, cpus)? {
+    for (rule, order) in orders(&marked, cpus)? {
         let gain = 1.0 - pbg.with_order_at(Some(&order), first)?.average_ns() / planned;
         if gain > best.1 {
             best = (rule.name(), gain);
         }
     }
-    let bound = recorded.bound(Aim::Average, cpus);
+    let bound = flavours.preemptive.bound(Aim::Average, cpus);
     Ok(BetterOrder {
         best,
+        planned_ms: planned / 1e6,
         most: 1.0 - bound / planned,
     })
 }

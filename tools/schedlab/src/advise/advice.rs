@@ -29,6 +29,8 @@ pub struct Advice {
     pub differing: Vec<Differs>,
     pub boots: Vec<Boot>,
     pub has_cooperative: bool,
+    /// True if tasks poll, and it is not known for what.
+    pub has_unknown_polls: bool,
     /// The gain of an order of `make plan`, if a plan may be taken.
     pub order: Option<BetterOrder>,
     /// The longest run interval of a task in a kernel that does not preempt, in ms.
@@ -42,6 +44,8 @@ pub struct Advice {
 pub struct BetterOrder {
     /// The best of the rules that `make plan` tries, by its name in the table, and its gain.
     pub best: (&'static str, f64),
+    /// The plan's average, in ms.
+    pub planned_ms: f64,
     /// No order gains more.
     pub most: f64,
 }

@@ -12,8 +12,9 @@
 //! 2. Another rule holds if a task never yields, and has the CPU for less than [`GLANCE_NS`] at a
 //!    time. It does not do the same work if in one run it got the CPU more often by a tenth, and
 //!    the run times differ by a quarter.
-//! 3. A task that does not do the same work polls if it has the CPU for less than [`GLANCE_NS`] at
-//!    a time in all runs. Otherwise it runs until it is stopped.
+//! 3. A task that does not do the same work polls if each yield that one run has beyond another
+//!    took less than [`GLANCE_NS`]; if it never yields, each time that it got the CPU. Otherwise it
+//!    runs until it is stopped.
 
 use std::path::Path;
 
@@ -156,21 +157,34 @@ pub fn differing(runs: &[Vec<Seen>]) -> Vec<Differs> {
 
 fn work(seen: &[&Seen]) -> Work {
     let glances = |seen: &&Seen| seen.run_ns < GLANCE_NS * seen.dispatches.max(1) as f64;
-    let polls = seen.iter().all(glances);
+    let glances = seen.iter().all(glances);
     let differ = seen
         .iter()
         .enumerate()
-        .any(|(i, a)| seen[..i].iter().any(|b| differ(a, b, polls)));
-    match (differ, polls) {
-        (false, _) => Work::Same,
-        (true, true) => Work::Polls,
-        (true, false) => Work::AsLet,
+        .any(|(i, a)| seen[..i].iter().any(|b| differ(a, b, glances)));
+    match differ {
+        false => Work::Same,
+        true if looks(seen) => Work::Polls,
+        true => Work::AsLet,
     }
 }
 
-fn differ(a: &Seen, b: &Seen, polls: bool) -> bool {
+/// Returns true if the run with the most looks had little more time for each than that with the
+/// fewest (rule 3).
+fn looks(seen: &[&Seen]) -> bool {
+    let yields = seen.iter().any(|seen| seen.yields > 0);
+    let looks = |seen: &&&Seen| if yields { seen.yields } else { seen.dispatches };
+    let (Some(least), Some(most)) = (seen.iter().min_by_key(looks), seen.iter().max_by_key(looks))
+    else {
+        return false;
+    };
+    let more = (looks(&most) - looks(&least)) as f64;
+    more > 0.0 && most.run_ns - least.run_ns < GLANCE_NS * more
+}
+
+fn differ(a: &Seen, b: &Seen, glances: bool) -> bool {
     let beyond = |a: f64, b: f64, part: f64| (a - b).abs() > part * a.max(b);
-    if polls && a.yields == 0 && b.yields == 0 {
+    if glances && a.yields == 0 && b.yields == 0 {
         return beyond(a.dispatches as f64, b.dispatches as f64, TENTH)
             && a.run_ns.max(b.run_ns) > 1.25 * a.run_ns.min(b.run_ns);
     }
@@ -211,7 +225,7 @@ mod tests {
         assert_work([(100.0, 9, 8), (140.0, 40, 8)], Work::AsLet);
         assert_work([(1100.0, 34, 11), (500.0, 6, 5)], Work::AsLet);
         assert_work([(100.0, 9, 20), (100.0, 9, 22)], Work::Same);
-        assert_work([(100.0, 9, 20), (100.0, 9, 23)], Work::AsLet);
+        assert_work([(100.0, 9, 20), (100.0, 9, 23)], Work::Polls);
     }
 
     #[test]
@@ -225,9 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn rule_3_a_task_with_the_cpu_for_long_runs_as_long_as_it_is_let() {
+    fn rule_3_task_whose_yields_take_long_runs_as_long_as_it_is_let() {
         assert_work([(320.0, 81, 80), (692.0, 36, 173)], Work::AsLet);
         assert_work([(0.3, 81, 80), (0.7, 174, 173)], Work::Polls);
+        // It works when it has seen what it looked for.
+        assert_work([(20.3, 81, 80), (20.7, 174, 173)], Work::Polls);
+        assert_work([(20.0, 1, 20), (120.0, 20, 400_000)], Work::Polls);
     }
 
     #[test]
