@@ -31,8 +31,8 @@ const SUITES: [(&str, &str); 14] = [
     ("batch", "batch"),
     ("pipeline", "pipeline"),
     (
-        "schedlab, pbg-save, sched-bench",
-        "schedlab -p pbg-save -p sched-bench --profile tool",
+        "sched-sim, schedlab, pbg-save, sched-bench",
+        "sched-sim -p schedlab -p pbg-save -p sched-bench --profile tool",
     ),
     (
         "system-tests, process-groups, prose",

@@ -24,6 +24,8 @@ const FEW_POLICIES: &[&str] = &[
 /// The gate takes two of the twelve policies for each of these apps, and another two at the next
 /// commit. `T=` takes all.
 const PARTS: usize = 6;
+/// As [`PARTS`] for the apps beside the test programs, and one of the twelve policies.
+const PARTS_OF_OWN: usize = 12;
 /// The app whose tasks serve coroutines.
 const COROUTINES: &str = "services";
 /// The app that runs under one in [`PARTS_ELSEWHERE`] of the policies on the other architectures and on
@@ -76,9 +78,9 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         let app = app.to_string_lossy().into_owned();
         cases.push(own_suite(&app));
         cases.push(if project.apps.contains(&folder) {
-            under(&in_turn(1, PARTS), ANY_ARCH, &[&app], 1)
+            under(&in_turn(1, PARTS_OF_OWN), ANY_ARCH, &[&app], 1)
         } else {
-            let (group, few) = in_turn(2, PARTS);
+            let (group, few) = in_turn(2, PARTS_OF_OWN);
             let name = format!("qemu: {group}, {ANY_ARCH}, {app}");
             case(name, move |context| run_plain(context, &folder, &few)).builds(ANY_ARCH)
         });
