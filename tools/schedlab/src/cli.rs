@@ -578,21 +578,29 @@ pub struct MergeArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["priority", "deadline"]))]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["priority", "deadline", "order"]))]
 pub struct EditArgs {
     /// A profile or a console log
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// The task's label, key or path as 0.2; may be repeated
-    #[arg(long, value_name = "TASK", required = true)]
+    #[arg(long, value_name = "TASK", required_unless_present = "order")]
     pub task: Vec<String>,
+    /// Take the order of this profile of the same tasks, as `make plan` writes it
+    #[arg(long, value_name = "FILE")]
+    pub order: Option<PathBuf>,
     /// 1 goes strictly before 2, and so on to 255, and that before all without;
     /// none (or 0) takes it away
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "task")]
     pub priority: Option<String>,
     /// Its deadline, from its spawn: as 50ms, 1.5s, 20us, 100ns,
     /// 5000counts, or none
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        requires = "task"
+    )]
     pub deadline: Option<String>,
     /// Where the changed profile goes [default: into FILE, if that is a profile]
     #[arg(long, short, value_name = "FILE")]

@@ -13,8 +13,8 @@ use std::{
 
 use axsched_ext::{
     pbg::stored::{
-        Architecture, Figure, Figures, Label, PolicyName, ProgramName, StoredProfile, StoredTask,
-        Timing, decode, encode, write_frame,
+        Architecture, Figure, Figures, Label, PolicyName, ProgramName, StoredOrder, StoredProfile,
+        StoredTask, Timing, decode, encode, write_frame,
     },
     units::{Counts, TaskKey},
 };
@@ -265,6 +265,29 @@ fn edit_sets_priorities_and_deadlines() {
         assert_eq!(end.code, Some(0), "{end:?}");
         assert_eq!((set(0, "a.pbg"), set(2, "a.pbg")), (of_0, of_2), "{words}");
     }
+    assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
+}
+
+/// The times of the two differ, as one is measured in real time.
+#[test]
+fn edit_takes_over_the_order_of_the_same_tasks() {
+    let lab = lab();
+    let mut planned = realtime(19_001_000);
+    let groups = vec![2, 0, 1];
+    planned.order = Some(StoredOrder { cpus: 4, groups });
+    write(&lab, "planned.pbg", &encode(&planned).expect("valid"));
+    lab.assert_session(
+        "profile-order.txt",
+        &[
+            "profile edit @real.pbg --order @planned.pbg",
+            "profile edit @a.pbg --order @b.pbg",
+            "profile edit @shorter.pbg --order @planned.pbg",
+            "profile edit @a.pbg --order @planned.pbg --priority 1",
+        ],
+    );
+    let real = read(&lab, "real.pbg");
+    assert_eq!(real.order, planned.order);
+    assert_eq!(real.header.timing, Timing::Real);
     assert_eq!(read(&lab, "a.pbg"), realtime(19_001_000));
 }
 

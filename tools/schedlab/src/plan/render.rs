@@ -37,15 +37,32 @@ pub fn text(planned: &Planned) -> String {
     format!(
         "{} on {}, {}: {what} (model, {PHASES} tick phases)\n\n{table}\n\
          {found}, in {} with seed {}.\nNo order has less than the bound.\n\
-         Written is the order `{best}`. To follow it:\n  make run A={} FEATURES=sched_pbg{} PROFILE={}\n",
+         Written is the order `{best}`. {}",
         header.program.name,
         header.architecture,
         count(usize::from(args.cpus), "CPU"),
         count(planned.plays, "play"),
         args.seed,
-        header.program.name,
-        variables(planned),
-        planned.out.display(),
+        to_follow(planned),
+    )
+}
+
+/// Returns the commands that follow the order. Time is real on several CPUs, and a plan has its times
+/// from a run of the same kind.
+fn to_follow(planned: &Planned) -> String {
+    let (header, out) = (&planned.profile.header, planned.out.display());
+    let (app, arch) = (header.program.name, header.architecture.name());
+    let run = format!(
+        "  make run A={app} FEATURES=sched_pbg{}",
+        variables(planned)
+    );
+    if planned.args.cpus == 1 {
+        return format!("To follow it:\n{run} PROFILE={out}\n");
+    }
+    let real = format!("target/pbg/{app}-{arch}-real.pbg");
+    format!(
+        "To follow it, measure on as many CPUs, and take the order along:\n{run}\n  \
+         make profile LAB='edit {real} --order {out}'\n{run} PROFILE={real}\n"
     )
 }
 

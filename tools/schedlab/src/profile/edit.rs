@@ -1,16 +1,24 @@
-//! `schedlab profile edit`: sets the priorities and deadlines that only the user knows.
+//! `schedlab profile edit`: sets the priorities and deadlines that only the user knows, and takes over
+//! the order of another profile.
 
-use std::num::NonZeroU8;
+use std::{collections::HashMap, num::NonZeroU8, path::Path};
 
-use anyhow::{Result, bail};
-use axsched_ext::{pbg::stored::StoredTask, units::Counts};
+use anyhow::{Context, Result, bail, ensure};
+use axsched_ext::{
+    pbg::stored::{StoredOrder, StoredProfile, StoredTask},
+    units::Counts,
+};
 
 use super::{
     file::{read, save},
     names::Names,
     quantity::Clock,
 };
-use crate::{Verdict, cli::EditArgs, output::print_line};
+use crate::{
+    Verdict,
+    cli::EditArgs,
+    output::{count, print_line},
+};
 
 pub fn edit(args: &EditArgs) -> Result<Verdict> {
     let source = read(&args.file)?;
@@ -30,8 +38,14 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
         Some(text) => Some(Some(Counts(clock.counts(text)?))),
         None => None,
     };
-    let names = Names::of(&profile);
     let mut lines = Vec::new();
+    if let Some(file) = &args.order {
+        let order = order(file, &profile)?;
+        let cpus = count(order.cpus.into(), "CPU");
+        lines.push(format!("the order of {}, for {cpus}", file.display()));
+        profile.order = Some(order);
+    }
+    let names = Names::of(&profile);
     for name in &args.task {
         let index = names.find(name)?;
         let task = &mut profile.tasks[index];
@@ -53,6 +67,36 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
         print_line(line)?;
     }
     Ok(Verdict::Good)
+}
+
+/// Returns the order in this file for the tasks of a profile.
+fn order(file: &Path, profile: &StoredProfile) -> Result<StoredOrder> {
+    let from = read(file)?.profile;
+    let order = from.order.with_context(|| {
+        let file = file.display();
+        format!(
+            "--order {file}: expected a profile with an order, as `make plan` writes it; found none"
+        )
+    })?;
+    let keys = from.tasks.iter().map(|task| task.key);
+    let group_of: HashMap<_, _> = keys.zip(order.groups).collect();
+    let groups = profile
+        .tasks
+        .iter()
+        .map(|task| group_of.get(&task.key).copied());
+    let groups = groups.collect::<Option<Vec<_>>>();
+    let groups = groups.filter(|groups| groups.len() == group_of.len());
+    ensure!(
+        groups.is_some(),
+        "--order {}: expected the {} of the profile, found {}",
+        file.display(),
+        count(profile.tasks.len(), "task"),
+        count(group_of.len(), "other"),
+    );
+    Ok(StoredOrder {
+        cpus: order.cpus,
+        groups: groups.unwrap_or_default(),
+    })
 }
 
 /// Parses a priority such as `3`. Both `0` and `none` are none.
