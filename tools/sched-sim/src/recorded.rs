@@ -255,11 +255,12 @@ fn match_wakes(workload: &mut Workload) {
             // If a task woke another a little more often than once in each interval, it did so once
             // in each. All intervals count together, because a wake may be noted one interval late,
             // when the next wake, spawn or tick tells if it was the timer's.
-            let (mut times, mut beyond) = (0, 0);
+            let (mut times, mut beyond, mut below) = (0, 0, 0);
             for work in &job.steps {
                 for wakes in work.wakes.iter().filter(|wakes| wakes.whom == whom) {
                     times += work.times;
                     beyond += wakes.count.saturating_sub(work.times);
+                    below += work.times.saturating_sub(wakes.count);
                 }
             }
             if beyond <= times / LONE {
@@ -270,12 +271,14 @@ fn match_wakes(workload: &mut Workload) {
                     }
                 }
             }
-            // The same holds for a phase in which it woke the other nearly once in each interval.
+            // The same holds if it woke the other nearly once in each, in all phases or in one.
+            let is_nearly_each = below <= times / LONE;
             for work in &mut job.steps {
                 let times = work.times;
                 for wakes in work.wakes.iter_mut().filter(|wakes| wakes.whom == whom) {
                     let missing = times.saturating_sub(wakes.count) as i64;
-                    if wakes.count > 0 && missing <= (times / LONE) as i64 {
+                    let is_nearly_each = is_nearly_each || missing <= (times / LONE) as i64;
+                    if wakes.count > 0 && is_nearly_each {
                         let more = missing.min(by).max(0);
                         wakes.count += more as u64;
                         by -= more;

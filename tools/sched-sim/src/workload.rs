@@ -231,9 +231,15 @@ impl Job {
         })
     }
 
-    /// Makes each run interval `times` as long.
+    /// Returns the time that it computes without looks, in nanoseconds.
+    pub fn work_ns(&self) -> f64 {
+        let works = self.steps.iter().filter(|work| !work.is_poll());
+        works.map(|work| work.times as f64 * work.run_ns).sum()
+    }
+
+    /// Makes each run interval but its looks `times` as long.
     pub fn scale(&mut self, times: f64) {
-        for work in &mut self.steps {
+        for work in self.steps.iter_mut().filter(|work| !work.is_poll()) {
             work.run_ns *= times;
             let wakes = work.wakes.iter_mut();
             wakes.for_each(|wakes| wakes.after_ns *= times);
@@ -259,6 +265,10 @@ impl Work {
             then,
             wakes: [Wakes::default(); 2],
         }
+    }
+
+    const fn is_poll(&self) -> bool {
+        matches!(self.then, Then::Poll { .. })
     }
 
     fn ends_an_interval(&self) -> bool {

@@ -181,7 +181,7 @@ fn instances() -> (u64, usize) {
 
 /// Returns how far the average by the rule is above others, as parts of them. The first is the mean
 /// distance from the best order of each program. The second is the part of the programs that are more
-/// than 5 % above the plan without waits: an edge does not count if its wake is early in the waker.
+/// than 5 % above the plan without waits. An edge does not count if its wake is early in the waker.
 fn above(places: Places) -> [f64; 2] {
     let (count, most) = instances();
     let (mut over_best, mut over_plain) = (0.0, (0.0_f64, 0));

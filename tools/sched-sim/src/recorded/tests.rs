@@ -270,6 +270,9 @@ fn tasks_wake_as_often_as_they_are_waited_for() {
         ([99, 301], [100, 300]),
         // That is no accident: the phase that wakes most wakes more often.
         ([50, 300], [50, 350]),
+        // One phase lost more than one in 64, and both together did not.
+        ([97, 300], [100, 300]),
+        ([97, 296], [97, 303]),
         ([200, 300], [200, 200]),
     ] {
         assert_eq!(matched([100, 300], counts), matches, "{counts:?}");
