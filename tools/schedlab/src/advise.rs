@@ -163,7 +163,10 @@ pub fn advise(args: &AdviseArgs) -> Result<Verdict> {
         }
     }
     let has_cooperative = flavours.cooperative.is_some();
-    let has_unknown_polls = polls && !flavours.knows_polls();
+    let is_known = |one: &Differs| flavours.is_known_to_poll(&one.task);
+    let has_unknown_polls = differing
+        .iter()
+        .any(|one| one.work == Work::Polls && !is_known(one));
     let order = match question == Question::Turnaround && !has_unknown_polls {
         true => Some(better_order(flavours, cpus)?),
         false => None,

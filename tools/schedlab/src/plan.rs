@@ -190,10 +190,8 @@ fn first_least(values: &[f64]) -> usize {
 /// Returns the file that the profile goes to if the user names none.
 fn file(profile: &StoredProfile, args: &PlanArgs) -> PathBuf {
     let header = &profile.header;
-    let mut name = format!("{}-{}", header.program.name, header.architecture.name());
-    if args.source.scale > 1 {
-        name += &format!("-scale{}", args.source.scale);
-    }
+    let (app, arch) = (header.program.name, header.architecture.name());
+    let mut name = format!("{app}-{arch}{}", args.scaled());
     if args.cpus > 1 {
         name += &format!("-smp{}", args.cpus);
     }

@@ -13,8 +13,8 @@
 //!    time. It does not do the same work if in one run it got the CPU more often by a tenth, and
 //!    the run times differ by a quarter.
 //! 3. A task that does not do the same work polls if each yield that one run has beyond another
-//!    took less than [`GLANCE_NS`]; if it never yields, each time that it got the CPU. Otherwise it
-//!    runs until it is stopped.
+//!    took less than [`GLANCE_NS`]. If it never yields, the same holds for each time that it got the
+//!    CPU. Otherwise it runs until it is stopped.
 
 use std::path::Path;
 
@@ -164,14 +164,14 @@ fn work(seen: &[&Seen]) -> Work {
         .any(|(i, a)| seen[..i].iter().any(|b| differ(a, b, glances)));
     match differ {
         false => Work::Same,
-        true if looks(seen) => Work::Polls,
+        true if is_polling(seen) => Work::Polls,
         true => Work::AsLet,
     }
 }
 
-/// Returns true if the run with the most looks had little more time for each than that with the
-/// fewest (rule 3).
-fn looks(seen: &[&Seen]) -> bool {
+/// Returns true if the times of the runs with the most looks and the fewest differ by little for each
+/// look (rule 3).
+fn is_polling(seen: &[&Seen]) -> bool {
     let yields = seen.iter().any(|seen| seen.yields > 0);
     let looks = |seen: &&&Seen| if yields { seen.yields } else { seen.dispatches };
     let (Some(least), Some(most)) = (seen.iter().min_by_key(looks), seen.iter().max_by_key(looks))
@@ -179,7 +179,7 @@ fn looks(seen: &[&Seen]) -> bool {
         return false;
     };
     let more = (looks(&most) - looks(&least)) as f64;
-    more > 0.0 && most.run_ns - least.run_ns < GLANCE_NS * more
+    more > 0.0 && (most.run_ns - least.run_ns).abs() < GLANCE_NS * more
 }
 
 fn differ(a: &Seen, b: &Seen, glances: bool) -> bool {
@@ -241,6 +241,7 @@ mod tests {
     #[test]
     fn rule_3_task_whose_yields_take_long_runs_as_long_as_it_is_let() {
         assert_work([(320.0, 81, 80), (692.0, 36, 173)], Work::AsLet);
+        assert_work([(692.0, 1, 0), (320.0, 33, 0)], Work::AsLet);
         assert_work([(0.3, 81, 80), (0.7, 174, 173)], Work::Polls);
         // It works when it has seen what it looked for.
         assert_work([(20.3, 81, 80), (20.7, 174, 173)], Work::Polls);

@@ -59,7 +59,8 @@ fn to_follow(planned: &Planned) -> String {
     if planned.args.cpus == 1 {
         return format!("To follow it:\n{run} PROFILE={out}\n");
     }
-    let real = format!("target/pbg/{app}-{arch}-real.pbg");
+    let scale = planned.args.scaled();
+    let real = format!("target/pbg/{app}-{arch}{scale}-real.pbg");
     format!(
         "To follow it, measure on as many CPUs, and take the order along:\n{run}\n  \
          make profile LAB='edit {real} --order {out}'\n{run} PROFILE={real}\n"

@@ -72,6 +72,17 @@ pub fn edit(args: &EditArgs) -> Result<Verdict> {
 /// Returns the order in this file for the tasks of a profile.
 fn order(file: &Path, profile: &StoredProfile) -> Result<StoredOrder> {
     let from = read(file)?.profile;
+    let of = |profile: &StoredProfile| {
+        let header = &profile.header;
+        (header.program.hash, header.architecture)
+    };
+    ensure!(
+        of(&from) == of(profile),
+        "--order {}: expected an order of the same program, scale and architecture, found one of {} on {}",
+        file.display(),
+        from.header.program.name,
+        from.header.architecture
+    );
     let order = from.order.with_context(|| {
         let file = file.display();
         format!(
@@ -80,23 +91,22 @@ fn order(file: &Path, profile: &StoredProfile) -> Result<StoredOrder> {
     })?;
     let keys = from.tasks.iter().map(|task| task.key);
     let group_of: HashMap<_, _> = keys.zip(order.groups).collect();
-    let groups = profile
-        .tasks
-        .iter()
-        .map(|task| group_of.get(&task.key).copied());
+    let groups = profile.tasks.iter();
+    let groups = groups.map(|task| group_of.get(&task.key).copied());
     let groups = groups.collect::<Option<Vec<_>>>();
-    let groups = groups.filter(|groups| groups.len() == group_of.len());
-    ensure!(
-        groups.is_some(),
-        "--order {}: expected the {} of the profile, found {}",
-        file.display(),
-        count(profile.tasks.len(), "task"),
-        count(group_of.len(), "other"),
-    );
-    Ok(StoredOrder {
-        cpus: order.cpus,
-        groups: groups.unwrap_or_default(),
-    })
+    match groups.filter(|groups| groups.len() == group_of.len()) {
+        Some(groups) => Ok(StoredOrder {
+            cpus: order.cpus,
+            groups,
+        }),
+        None => bail!(
+            "--order {}: expected the {} of {}, found {} with other keys",
+            file.display(),
+            count(profile.tasks.len(), "task"),
+            profile.header.program.name,
+            count(group_of.len(), "task"),
+        ),
+    }
 }
 
 /// Parses a priority such as `3`. Both `0` and `none` are none.

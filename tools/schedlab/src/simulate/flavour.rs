@@ -1,6 +1,6 @@
 //! A recording as it is played: without the time that its own scheduler took.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use axsched_ext::{
@@ -19,7 +19,7 @@ use sched_sim::{
     recorded::recorded,
     time::Clock,
     whatif::{Change, changed},
-    workload::Workload,
+    workload::{Arrival, Workload},
 };
 
 use super::costs::Costs;
@@ -78,7 +78,7 @@ impl Flavour {
             sharing: Sharing::default(),
             preempted_stay: profile.header.architecture == Architecture::Riscv64,
         };
-        let workload = waiting(&profile, other, orders);
+        let workload = with_waits(&profile, other, orders);
         let polls = |task| polling(task, orders.header.frequency_hz).is_some();
         let pollers = orders.tasks.iter().filter(|task| polls(task));
         let pollers: Vec<TaskKey> = pollers.map(|task| task.key).collect();
@@ -208,9 +208,10 @@ impl Flavours {
         self.all().map(|of| of.unknown_polls).max().unwrap_or(0)
     }
 
-    /// Returns true if tasks poll, and it is known for what.
-    pub fn knows_polls(&self) -> bool {
-        self.unknown_polls() == 0 && self.all().any(|of| !of.pollers.is_empty())
+    /// Returns true if this task is simulated as one that polls until another has ended.
+    pub fn is_known_to_poll(&self, task: &str) -> bool {
+        let mut jobs = self.all().flat_map(|of| &of.workload.jobs);
+        jobs.any(|job| job.name == task && job.polls().next().is_some())
     }
 
     /// Notes the tasks that poll as those whose work varies with the order, for the plan.
@@ -267,9 +268,15 @@ fn check_program(file: &Path, one: &StoredProfile, other: &StoredProfile) -> Res
     Ok(())
 }
 
+/// A recording lacks waits if the other has them between tasks that never wait for each other here, and
+/// they are at least one in this many of its waits. Fewer happen by chance, as when a buffer is full for
+/// once.
+const MISSED: u64 = 10;
+
 /// Returns the workload of a recording. A wait that did not happen is not recorded. So if the other
-/// recording has all waits of this one and more, the tasks do what they did there, in their own time.
-fn waiting(
+/// recording has all waits of this one and many more, the tasks do what they did there, in their own
+/// time.
+fn with_waits(
     profile: &StoredProfile,
     other: Option<&StoredProfile>,
     orders: &StoredProfile,
@@ -284,13 +291,24 @@ fn waiting(
         return own;
     };
     let mut other = of(other);
-    let waits = |of: &Workload| of.waits().into_keys().collect::<BTreeSet<_>>();
-    let (waits_of_own, waits_of_other) = (waits(&own), waits(&other));
-    if waits_of_own == waits_of_other || !waits_of_own.is_subset(&waits_of_other) {
+    let (waits_of_own, waits_of_other) = (own.waits(), other.waits());
+    let has_all = waits_of_own
+        .keys()
+        .all(|pair| waits_of_other.contains_key(pair));
+    let missed = waits_of_other
+        .iter()
+        .filter(|(pair, _)| !waits_of_own.contains_key(pair));
+    let missed: u64 = missed.map(|(_, waits)| waits).sum();
+    if !has_all || missed == 0 || missed * MISSED < waits_of_other.values().sum() {
         return own;
     }
     for (job, own) in other.jobs.iter_mut().zip(&own.jobs) {
-        job.scale(own.run_ns() / job.run_ns());
+        if job.work_ns() > 0.0 {
+            job.scale(own.work_ns() / job.work_ns());
+        }
+        if !matches!(job.arrival, Arrival::When(_)) {
+            job.arrival = own.arrival;
+        }
     }
     other
 }
