@@ -7,8 +7,8 @@ use sched_core::units::Counts;
 ///
 /// Two cases are hidden. A task that finds what it needs does not block, so no wake is recorded. A
 /// device that interrupts a task is taken for that task, and one that interrupts an idle CPU for
-/// the timer. A timer that wakes a task between two ticks is taken for the task that it interrupts,
-/// too, but that task does not name the woken one.
+/// the timer. A timer that wakes a task between two ticks is taken for the task that it interrupts. If
+/// it preempts that task, that task does not name the woken one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waker {
     /// The waker is not known, or was not the same each time.

@@ -11,7 +11,7 @@
 //! - RECORD: the CPU that a task is on writes the fields of its record that a context switch
 //!   changes. Another CPU reads or changes them only after the task has left that CPU, for which a
 //!   waker spins.
-//! - TABLE: spawns, wakes and ticks write all other fields under the recorder's own lock, because
+//! - TABLE: spawns, wakes, ticks and preemptions write all other fields under the recorder's own lock, because
 //!   these may concern tasks of other CPUs. Examples are the waker, the woken task, and the pending
 //!   wakes. The lock is taken within that of a run queue, with interrupts off, and nothing is called
 //!   under it.
@@ -63,7 +63,7 @@ pub struct Recorder {
     start: Word,
     /// The time from the last tick to that spawn.
     phase: Word,
-    /// TABLE: guards all that spawns, wakes and ticks write.
+    /// TABLE: guards all that spawns, wakes, ticks and preemptions write.
     lock: SpinMutex<()>,
     cpus: [Cpu; MAX_CPUS],
 }
@@ -168,12 +168,12 @@ impl Ticks {
     }
 }
 
-/// What the wakes on a CPU come from.
+/// The origin of the pending wakes on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// The task that ran then.
+    /// The task that ran then has woken them.
     Running,
-    /// The timer.
+    /// The timer has woken the tasks.
     Timer,
     /// Either of them, as far as the recorder can see.
     Doubtful,

@@ -12,9 +12,10 @@
 //!  5. **Groups.** Each component is a group. Consecutive components of one task that has no edges
 //!     are one group together, because plain shortest first orders them better: by the time that
 //!     remains.
-//!  6. **Short waiters.** A component joins the group before it in its block if a task of that group
-//!     wakes it, and that task, or the one that has woken it in this way, has more left to do then
-//!     than the density of the component. The waiter blocks until its wake, and then goes first.
+//!  6. **Short waiters.** A component joins the group before it in its block if that group wakes it.
+//!     The waker must have more left to do then than the density of the component. If the last that
+//!     joined did so by this rule, the work that its own waker has left counts too. The waiter
+//!     blocks until its wake, and then goes first.
 //!
 //! **Source.** Sidney, Decomposition algorithms for single-machine sequencing with precedence
 //! relations and deferral costs, 1975. Every best order of tasks that cannot be taken from the CPU
@@ -53,9 +54,9 @@ pub struct Task {
 /// An edge from a waker to a waiter, both below the number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The waker.
+    /// The waker, which goes first.
     pub before: u16,
-    /// The waiter.
+    /// The waiter, which goes behind it.
     pub after: u16,
     /// The waker's CPU time after its last wake of the waiter, in counts.
     pub rest: u64,
@@ -97,7 +98,7 @@ pub fn groups(tasks: &[Task], mut edges: Vec<Edge>) -> Result<Vec<u16>, Error> {
             is_open = true;
         }
         next += u16::from(core::mem::take(&mut is_open)); // the plain ones are a group
-        // What the tasks of the last group still have to do when a short waiter has ended.
+        // The time that the last group still needs when a short waiter has ended.
         let mut left = None;
         for &node in block {
             let density = sums[usize::from(node)].density();

@@ -84,8 +84,8 @@ struct LastWakes {
 /// among them.
 ///
 /// # Errors
-/// Returns [`Error::NoMemory`] if there is no memory for them: 32 bytes for each waker or woken task
-/// that a phase names, and as much again and 32 a task during the call.
+/// Returns [`Error::NoMemory`] if there is no memory for them. They take 32 bytes for each name in a
+/// phase, and up to 96 a task. The call takes as much again, and 32 a task.
 pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     let tasks = &profile.tasks;
     let named = |waker: Waker| usize::from(matches!(waker, Waker::Task(_)));

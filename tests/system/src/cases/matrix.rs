@@ -24,7 +24,7 @@ const FEW_POLICIES: &[&str] = &[
 /// The gate takes two of the twelve policies for each of these apps, and another two at the next
 /// commit. `T=` takes all.
 const PARTS: usize = 6;
-/// As [`PARTS`] for the apps beside the test programs, and one of the twelve policies.
+/// The gate takes one of the twelve policies for each app beside the test programs.
 const PARTS_OF_OWN: usize = 12;
 /// The app whose tasks serve coroutines.
 const COROUTINES: &str = "services";
