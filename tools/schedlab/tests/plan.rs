@@ -178,7 +178,10 @@ fn default_file_names_program_architecture_scale_and_cpus() {
     // The lab runs its commands in this folder.
     let file = "target/plans/waits-x86_64-scale10-smp2.pbg";
     assert!(lab.has_path(&format!("apps/realtime/{file}")));
-    assert_has(&ended.out, format!("SCALE=10 SMP=2 PROFILE={file}"));
+    // Time is real there, so the order goes into a profile that was measured so.
+    let measured = "target/pbg/waits-x86_64-scale10-real.pbg";
+    assert_has(&ended.out, format!("'edit {measured} --order {file}'"));
+    assert_has(&ended.out, format!("SCALE=10 SMP=2 PROFILE={measured}"));
     assert_has(&ended.out, "in 0 plays");
 }
 
