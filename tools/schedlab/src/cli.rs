@@ -607,16 +607,6 @@ pub struct EditArgs {
     pub out: Option<PathBuf>,
 }
 
-impl PlanArgs {
-    /// Returns the part of a file's name that make adds for the scale.
-    pub fn scaled(&self) -> String {
-        match self.source.scale {
-            1 => String::new(),
-            scale => format!("-scale{scale}"),
-        }
-    }
-}
-
 #[derive(Args, Debug)]
 pub struct DiffArgs {
     /// A profile or a console log

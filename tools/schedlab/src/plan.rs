@@ -26,6 +26,7 @@ use crate::{
     cli::PlanArgs,
     output::{count, note, print},
     profile::save,
+    setting::scaled,
     simulate::{Flavours, Play, Watch, on_all_cores},
 };
 
@@ -191,7 +192,7 @@ fn first_least(values: &[f64]) -> usize {
 fn file(profile: &StoredProfile, args: &PlanArgs) -> PathBuf {
     let header = &profile.header;
     let (app, arch) = (header.program.name, header.architecture.name());
-    let mut name = format!("{app}-{arch}{}", args.scaled());
+    let mut name = format!("{app}-{arch}{}", scaled(args.source.scale));
     if args.cpus > 1 {
         name += &format!("-smp{}", args.cpus);
     }

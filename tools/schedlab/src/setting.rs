@@ -21,6 +21,14 @@ pub struct Setting {
     yields: Option<NonZeroU64>,
 }
 
+/// Returns the part of a file's name for a scale, as make writes it (`SCALED`); none for 1.
+pub fn scaled(scale: u64) -> String {
+    match scale {
+        1 => String::new(),
+        scale => format!("-scale{scale}"),
+    }
+}
+
 impl Setting {
     pub fn new(args: &SettingArgs) -> Self {
         Self {
@@ -129,9 +137,7 @@ impl Setting {
             Arceos::Old => "lab".to_owned(),
             Arceos::Of2026 => "lab-arceos-0.6".to_owned(),
         };
-        if self.scale != 1 {
-            name += &format!("-scale{}", self.scale);
-        }
+        name += &scaled(self.scale);
         if self.smp != 1 {
             name += &format!("-smp{}", self.smp);
         } else if !self.is_exact() {

@@ -9,6 +9,7 @@ use crate::{
         Axis, BLUE, Canvas, Drawn, FAINT, HEADER, HPos, INK, MARGIN, ORANGE, PALE, RGBColor, TEXT,
         WHITE, WIDTH, svg, widest, width,
     },
+    setting::scaled,
     spread::{Spread, reach},
 };
 
@@ -95,10 +96,7 @@ pub fn charts(table: &Table) -> Vec<Chart> {
 
 /// Returns the chart's file name, with each value of the setting that is not the default.
 fn file_name(table: &Table, name: &str) -> String {
-    let mut name = format!("{name}-{}", table.arch);
-    if table.scale != 1 {
-        name += &format!("-scale{}", table.scale);
-    }
+    let mut name = format!("{name}-{}{}", table.arch, scaled(table.scale));
     if table.smp != 1 {
         name += &format!("-smp{}", table.smp);
     } else if table.timing != "icount" {

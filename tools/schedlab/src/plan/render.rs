@@ -3,7 +3,7 @@
 use sched_sim::aim::Aim;
 
 use super::{PHASES, Planned};
-use crate::{grid, output::count};
+use crate::{grid, output::count, setting::scaled};
 
 pub fn text(planned: &Planned) -> String {
     let (args, header) = (planned.args, &planned.profile.header);
@@ -59,7 +59,7 @@ fn to_follow(planned: &Planned) -> String {
     if planned.args.cpus == 1 {
         return format!("To follow it:\n{run} PROFILE={out}\n");
     }
-    let scale = planned.args.scaled();
+    let scale = scaled(planned.args.source.scale);
     let real = format!("target/pbg/{app}-{arch}{scale}-real.pbg");
     format!(
         "To follow it, measure on as many CPUs, and take the order along:\n{run}\n  \

@@ -14,6 +14,7 @@ use crate::{
     cli::TraceArgs,
     output::count,
     record::Phase,
+    setting::scaled,
     simulate::{Flavours, Play, chosen},
 };
 
@@ -51,10 +52,7 @@ impl Plays {
     /// Returns the name of a run's file: that of a guest's, but for the word `model`.
     pub fn file_name(&self, run: Run) -> String {
         let header = &self.flavours.of(run.policy).profile.header;
-        let scaled = match self.flavours.scale {
-            1 => String::new(),
-            scale => format!("-scale{scale}"),
-        };
+        let scaled = scaled(self.flavours.scale);
         let (policy, cpus) = (run.policy.name(), run.cpus);
         let alone = match cpus > 1 && self.sharing == Sharing::None {
             true => "-unbalanced",
