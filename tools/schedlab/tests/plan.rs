@@ -79,12 +79,13 @@ fn lab(change: impl FnOnce(&mut StoredProfile)) -> Lab {
     let lab = Lab::new();
     let mut profile = recording();
     change(&mut profile);
-    fs::write(
-        lab.path("waits.pbg"),
-        encode(&profile).expect("it is valid"),
-    )
-    .expect("a file");
+    save(&lab, "waits.pbg", &profile);
     lab
+}
+
+fn save(lab: &Lab, name: &str, profile: &StoredProfile) {
+    let bytes = encode(profile).expect("it is valid");
+    fs::write(lab.path(name), bytes).expect("a file");
 }
 
 fn plan(lab: &Lab, options: &str) -> Ended {
@@ -168,6 +169,50 @@ fn search_takes_the_aim_that_is_asked_for() {
     let slowdown = plan(&lab, "--aim slowdown --plays 200");
     assert_near(value(&slowdown, "(bound)"), 4.0);
     assert!(value(&slowdown, "search ") >= 4.0, "{}", slowdown.out);
+}
+
+/// Without preemption `load` ends before `report` looks, so that recording has no wait.
+#[test]
+fn policies_without_preemption_have_the_waits_of_the_other_recording() {
+    let lab = lab(|_| {});
+    let mut other = recording();
+    other.tasks[0].phases.list[0].wakes = Wakes::default();
+    other.tasks[1].phases.list.remove(0);
+    save(&lab, "coop.pbg", &other);
+    let [alone, both] = ["", "--cooperative @coop.pbg"]
+        .map(|other| plan(&lab, &format!("--cpus 2 --plays 0 {other}")));
+    for row in ["fifo, the best without a plan ", "(bound)"] {
+        assert_near(value(&both, row), value(&alone, row));
+    }
+}
+
+/// `middle` looks whether `long` has ended, and yields. It ends last, and how often it looks depends on
+/// the order.
+#[test]
+fn task_that_polls_goes_behind_the_one_that_it_waits_for() {
+    let with_looks = |looks: u64| {
+        move |profile: &mut StoredProfile| {
+            let middle = &mut profile.tasks[2];
+            let run = looks * 1_000; // each takes a microsecond
+            middle.figures.run = Figure::once(25 * MS + run);
+            middle.figures.ready = Figure::once(520 * MS);
+            middle.figures.yields = Figure::once(looks);
+            let look = StoredPhase::new(RunEnded::Yield, looks, Counts(run), Counts::ZERO);
+            middle.phases.list.insert(0, look);
+        }
+    };
+    let lab = lab(with_looks(1_000));
+    let mut other = recording();
+    with_looks(10)(&mut other);
+    save(&lab, "coop.pbg", &other);
+    let after_long = |other: &str| {
+        let ended = plan(&lab, &format!("--plays 0 {other}"));
+        let groups = written(&lab).order.expect("an order").groups;
+        let gain = value(&ended, "without waits ") - value(&ended, "rule ");
+        (groups[2] > groups[3], gain > 5.0)
+    };
+    assert_eq!(after_long(""), (false, false), "one order tells nothing");
+    assert_eq!(after_long("--cooperative @coop.pbg"), (true, true));
 }
 
 #[test]

@@ -282,6 +282,7 @@ fn edit_takes_over_the_order_of_the_same_tasks() {
             "profile edit @real.pbg --order @planned.pbg",
             "profile edit @a.pbg --order @b.pbg",
             "profile edit @shorter.pbg --order @planned.pbg",
+            "profile edit @riscv.pbg --order @planned.pbg",
             "profile edit @a.pbg --order @planned.pbg --priority 1",
         ],
     );
