@@ -72,9 +72,9 @@ fn by_pbg(config: &Config, main: &Program) -> StoredProfile {
     let made = |_| PbgScheduler::<_, VirtualClock, PerThread>::new();
     run(&config, &measured(main), made, PbgTask::new).unwrap();
     control.measure_end_by::<VirtualClock>().unwrap();
-    // The control is not retired: a recorder that is used again keeps the time of its last first spawn
-    // if nothing is spawned.
-    control.profile(&about()).unwrap().unwrap()
+    let profile = control.profile(&about()).unwrap().unwrap();
+    PerThread::retire();
+    profile
 }
 
 /// Returns what the layer measures of a program around the policy `S`, and the report of the machine.

@@ -169,14 +169,15 @@ impl Ticks {
 }
 
 /// The origin of the pending wakes on a CPU.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Cause {
-    /// The task that ran then has woken them.
+    /// The tasks that ran then have woken them.
     Running,
     /// The timer has woken the tasks.
     Timer,
-    /// Either of them, as far as the recorder can see.
-    Doubtful,
+    /// For those that the task with this record seems to have woken, either of them. All others are
+    /// as with `Running`.
+    Doubtful(&'static Record),
 }
 
 /// The pending wakes, from the last to the first. The record of each woken task has the next one.
@@ -232,6 +233,8 @@ impl Recorder {
 
     /// Forgets all records and ticks.
     pub fn clear(&self) {
+        self.start.set(0);
+        self.phase.set(0);
         self.len.store(0, Relaxed);
         self.unrecorded.store(0, Relaxed);
         self.root.start_as_root();
@@ -324,51 +327,56 @@ impl Recorder {
         let is_close = here.is_close(&self.start, now);
         here.ticks.came(now);
         here.ticks.asked.add(u64::from(asks));
-        let _table = self.enter();
         let cause = match is_close {
             true => Cause::Timer,
             false => Cause::Running,
         };
-        self.settle(cpu, cause, now);
+        self.decide(cpu, cause, now);
     }
 
     /// Notes that the task with this record, whose run interval has not ended, was preempted on `cpu`.
     pub fn preempted(&'static self, cpu: usize, record: &'static Record, now: Counts) {
         let here = &self.cpus[cpu];
         here.ticks.preempted.add(1);
-        let table = self.enter();
         let cause = match here.is_close(&self.start, now) {
-            true => Cause::Doubtful,
+            true => Cause::Doubtful(record),
             false => Cause::Running,
         };
-        self.settle(cpu, cause, now);
-        drop(table);
+        self.decide(cpu, cause, now);
         record.preempted();
     }
 
-    /// Decides the pending wakes on `cpu`.
+    /// Decides the pending wakes on the calling CPU. Only this CPU adds to them, so the lock is not
+    /// needed to see that there are none.
+    fn decide(&'static self, cpu: usize, cause: Cause, now: Counts) {
+        if self.cpus[cpu].pending.head.get() != 0 {
+            let _table = self.enter();
+            self.settle(cpu, cause, now);
+        }
+    }
+
+    /// Decides the pending wakes on `cpu`. The lock of TABLE is held.
     fn settle(&'static self, cpu: usize, cause: Cause, now: Counts) {
         let head = &self.cpus[cpu].pending.head;
         let mut number = head.get();
         head.set(0);
-        let mut doubtful = (&OUTSIDE, 0);
+        let mut doubtful = 0;
         while let Some(woken) = self.record(number) {
             let PendingWake {
                 by: waker, next, ..
             } = woken.pending();
             number = next;
-            if cause != Cause::Running {
-                let running = self.record(waker.number()).unwrap_or(&OUTSIDE);
+            let running = self.record(waker.number()).unwrap_or(&OUTSIDE);
+            let is_in_doubt = matches!(cause, Cause::Doubtful(of) if ptr::eq(of, running));
+            doubtful += u64::from(is_in_doubt);
+            let is_timers = matches!(cause, Cause::Timer);
+            if is_timers || is_in_doubt {
                 running.retract_wake(woken);
-                doubtful = (running, doubtful.1 + 1);
             }
-            woken.woken_by(match cause {
-                Cause::Running | Cause::Doubtful => waker,
-                Cause::Timer => Waker::Timer,
-            });
+            woken.woken_by(if is_timers { Waker::Timer } else { waker });
         }
-        if let (Cause::Doubtful, (running, count @ 1..)) = (cause, doubtful) {
-            running.note_wakes(Waker::Unknown, count, now);
+        if let (Cause::Doubtful(of), 1..) = (cause, doubtful) {
+            of.note_wakes(Waker::Unknown, doubtful, now);
         }
     }
 

@@ -291,6 +291,36 @@ fn wakes_that_a_preemption_follows_closely_are_doubtful() {
     }
 }
 
+/// One wakes another and blocks at once. Only the wake of the one that is preempted is in doubt.
+#[test]
+fn preemption_leaves_wakes_of_another_task_beyond_doubt() {
+    let (recorder, tasks, now) = ticking(4);
+    recorder.woken(0, tasks[2], tasks[0], Counts(now + 10));
+    tasks[0].end_interval(Counts(now + 10));
+    tasks[1].begin_interval(Counts(now + 10));
+    recorder.woken(0, tasks[3], tasks[1], Counts(now + 20));
+    recorder.preempted(0, tasks[1], Counts(now + 30));
+    tasks[1].end_interval(Counts(now + 30));
+    let found = wakers(recorder, now + TICK);
+    assert_eq!(found[2..], [[Waker::Task(0)], [Waker::Task(1)]]);
+    let (read, _) = recorder.read(Counts(now + TICK), |_| false).unwrap();
+    let by = |task: usize| read[task].phases.list.last().unwrap().wakes;
+    let woken = |whom, after| Woken {
+        whom,
+        count: 1,
+        after: Counts(after),
+    };
+    assert_eq!(by(0), Wakes::of([woken(Waker::Task(2), 10)]));
+    assert_eq!(by(1), Wakes::of([woken(Waker::Unknown, 20)]));
+}
+
+#[test]
+fn cleared_recorder_tells_nothing_of_the_run_before() {
+    let (recorder, _, _) = ticking(1);
+    recorder.clear();
+    assert_eq!(recorder.start(), Start::default());
+}
+
 /// The next event decides, and here it is the tick.
 #[test]
 fn preemption_by_a_tick_leaves_no_doubt() {
