@@ -13,9 +13,9 @@
 //!     are one group together, because plain shortest first orders them better: by the time that
 //!     remains.
 //!  6. **Short waiters.** A component joins the group before it in its block if that group wakes it.
-//!     The waker must have more left to do then than the density of the component. If the last that
-//!     joined did so by this rule, the work that its own waker has left counts too. The waiter
-//!     blocks until its wake, and then goes first.
+//!     The waker must have more left to do then than the density of the component. If the waker has
+//!     joined by this rule, what its own waker has left counts too. The waiter blocks until its
+//!     wake, and then goes first.
 //!
 //! **Source.** Sidney, Decomposition algorithms for single-machine sequencing with precedence
 //! relations and deferral costs, 1975. Every best order of tasks that cannot be taken from the CPU
@@ -87,8 +87,10 @@ pub fn groups(tasks: &[Task], mut edges: Vec<Edge>) -> Result<Vec<u16>, Error> {
     let blocks = Blocks::new(&graph, &sums)?.find(&mut joined)?;
     let mut plain = plain.into_iter().peekable();
 
-    // The group of each component, in the order of the components.
+    // The group of each component, in the order of the components. Next comes the time that its
+    // group still needs when it has ended.
     let mut group_of = filled(0u16, count)?;
+    let mut left = filled(0u64, count)?;
     let (mut next, mut is_open) = (0, false);
     for block in blocks {
         let block = &joined[block.range()];
@@ -98,19 +100,21 @@ pub fn groups(tasks: &[Task], mut edges: Vec<Edge>) -> Result<Vec<u16>, Error> {
             is_open = true;
         }
         next += u16::from(core::mem::take(&mut is_open)); // the plain ones are a group
-        // The time that the last group still needs when a short waiter has ended.
-        let mut left = None;
+        let first = next;
         for &node in block {
             let density = sums[usize::from(node)].density();
             let to = edges.partition_point(|edge| edge.after < node);
             let to = edges[to..].iter().take_while(|edge| edge.after == node);
             // A waker of this block has its group already.
-            let last = to.filter(|edge| group_of[usize::from(edge.before)] + 1 == next);
-            let rest = left.and_then(|left| last.map(|edge| edge.rest.max(left)).max());
-            let joined = rest.filter(|&rest| u128::from(rest) << 16 > density);
+            let last = to.filter(|edge| {
+                let group = group_of[usize::from(edge.before)];
+                group >= first && group + 1 == next
+            });
+            let rest = last.map(|edge| edge.rest.max(left[usize::from(edge.before)]));
+            let joined = rest.max().filter(|&rest| u128::from(rest) << 16 > density);
             next += u16::from(joined.is_none());
             group_of[usize::from(node)] = next - 1;
-            left = Some(joined.unwrap_or(0));
+            left[usize::from(node)] = joined.unwrap_or(0);
         }
     }
     plain.for_each(|node| group_of[usize::from(node)] = next);
@@ -616,6 +620,17 @@ mod tests {
         // When 1 has ended, 0 still has 5 to do.
         assert_eq!(with([5, 0], &[9, 4, 5]), [0, 0, 1]);
         assert_eq!(with([6, 0], &[9, 4, 5]), [0, 0, 0]);
+    }
+
+    /// What 0 has left when it wakes 1 does not count for its wake of 2.
+    #[test]
+    fn rule_6_waiter_joins_by_what_its_own_waker_has_left() {
+        let with = |rest: u64| {
+            let mut edges = at_end(&[(0, 1), (0, 2)]);
+            (edges[0].rest, edges[1].rest) = (6, rest);
+            groups(&tasks(&[9, 2, 3]), edges).unwrap()
+        };
+        assert_eq!([3, 4].map(with), [[0, 0, 1], [0, 0, 0]]);
     }
 
     /// A waker in the block before is done when its waiter may start.

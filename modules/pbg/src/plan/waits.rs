@@ -85,7 +85,7 @@ struct LastWakes {
 ///
 /// # Errors
 /// Returns [`Error::NoMemory`] if there is no memory for them. They take 32 bytes for each name in a
-/// phase, and up to 96 a task. The call takes as much again, and 32 a task.
+/// phase, and up to 64 a task. The call takes as much again, and 32 a task.
 pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     let tasks = &profile.tasks;
     let named = |waker: Waker| usize::from(matches!(waker, Waker::Task(_)));
@@ -93,8 +93,12 @@ pub fn edges(profile: &StoredProfile) -> Result<Vec<Edge>, Error> {
     let told_by_wakers = phases().flat_map(|phase| phase.wakes.iter());
     let told_by_wakers: usize = told_by_wakers.map(|woken| named(woken.whom)).sum();
     let others = |task: &StoredTask| {
-        let is_child = matches!(task.place, Place::Child { .. });
-        usize::from(is_child) + usize::from(task.varies) + named(task.spawned.after)
+        let by_spawn = match task.place {
+            Place::Child { .. } => 1,
+            Place::Root { .. } => named(task.spawned.after),
+            Place::Several => 0,
+        };
+        by_spawn + usize::from(task.varies)
     };
     let told_by_waiters = phases().map(|phase| named(phase.woken_by)).sum::<usize>();
     let told_by_waiters = told_by_waiters + tasks.iter().map(others).sum::<usize>();
