@@ -11,7 +11,7 @@ use ax_task::{
     thread::{ThreadBuilder, ThreadHandle, ThreadId, current},
 };
 use pbg::{BasePolicy, Error, LoadError, Mode, Plan, Status, StoreError};
-use pbg_profile::{Architecture, Expected, Label, PolicyName, StoredProfile};
+use pbg_profile::{Label, PolicyName, StoredProfile};
 use pbg_record::{
     About,
     cell::LabelCell,
@@ -171,13 +171,7 @@ impl Control {
     /// # Errors
     /// Returns a [`LoadError`] if the bytes or the mode do not allow it. Nothing has changed then.
     pub fn load(&self, bytes: &[u8], about: &About) -> Result<usize, LoadError> {
-        let profile = pbg_profile::decode(bytes).map_err(LoadError::Decode)?;
-        let expected = Expected {
-            architecture: Architecture::HERE,
-            program_hash: about.program.hash,
-            timing: about.timing,
-        };
-        pbg_profile::check(&profile, &expected).map_err(LoadError::Mismatch)?;
+        let profile = pbg::fitting_profile(bytes, about)?;
         let mut inner = self.enter()?;
         match self.mode.load(Relaxed) {
             IDLE => {}

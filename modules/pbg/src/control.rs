@@ -97,6 +97,21 @@ impl From<Error> for LoadError {
     }
 }
 
+/// Reads a stored profile that fits this architecture and `about`.
+///
+/// # Errors
+/// Returns [`LoadError::Decode`] or [`LoadError::Mismatch`].
+pub fn fitting_profile(bytes: &[u8], about: &About) -> Result<StoredProfile, LoadError> {
+    let profile = pbg_profile::decode(bytes).map_err(LoadError::Decode)?;
+    let expected = Expected {
+        architecture: Architecture::HERE,
+        program_hash: about.program.hash,
+        timing: about.timing,
+    };
+    pbg_profile::check(&profile, &expected).map_err(LoadError::Mismatch)?;
+    Ok(profile)
+}
+
 #[expect(clippy::large_enum_variant, reason = "one, and boxing it could abort")]
 pub(super) enum Command {
     Stop,
@@ -342,13 +357,7 @@ impl Control {
     /// # Errors
     /// Returns a [`LoadError`] if the bytes or the mode do not allow it. Nothing has changed then.
     pub fn load(&self, bytes: &[u8], about: &About) -> Result<usize, LoadError> {
-        let profile = pbg_profile::decode(bytes).map_err(LoadError::Decode)?;
-        let expected = Expected {
-            architecture: Architecture::HERE,
-            program_hash: about.program.hash,
-            timing: about.timing,
-        };
-        pbg_profile::check(&profile, &expected).map_err(LoadError::Mismatch)?;
+        let profile = fitting_profile(bytes, about)?;
         let mut inner = self.enter()?;
         match self.phase_under(&inner) {
             Mode::Idle => {}

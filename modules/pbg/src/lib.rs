@@ -139,7 +139,7 @@ mod task;
 mod tests;
 
 pub use console::StoreError;
-pub use control::{BasePolicy, Control, LoadError};
+pub use control::{BasePolicy, Control, LoadError, fitting_profile};
 pub use front::{PbgScheduler, SmpPbgScheduler};
 pub use pbg_profile as stored;
 pub use pbg_profile::MAX_TASKS;
