@@ -399,7 +399,7 @@ impl Control {
             true => OnSlowReplay::KeepPlan,
             false => on_slow_replay,
         };
-        let prepared = Prepared::new(&plan, on_slow_replay)?;
+        let prepared = Prepared::new(&plan, on_slow_replay, here)?;
         self.counters.planned.store(tasks as u32, Relaxed);
         self.counters.late.store(plan.late().len() as u32, Relaxed);
         self.give(inner, Command::Replay(prepared));

@@ -48,14 +48,16 @@
 //!     second extra tick is for the root: a turn that follows it within a tick also has all of the
 //!     next tick. A task that gives way
 //!     within its tick counts in n for the part that it runs, and the sum is rounded down.
-//!  8. A planned task has overrun while its time is above [`OVERRUN_FACTOR`] times its longest
-//!     recorded time. It is demoted when [`OVERRUN_TICKS`] ticks or [`OVERRUN_HANDOVERS`] handovers
-//!     of the CPU have found it so. Ticks and handovers add up: a tick counts as eight handovers.
-//!     The exit of a task is a handover. It is also demoted if it has yielded
-//!     [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor allows. From then on it runs from
-//!     the fallback queue, and the rest of the plan stands. The wait of a planned task has three
-//!     parts. Each task before it runs for at most twice its longest recorded time. Each also has
-//!     the ticks or handovers that demote it. The fallback queue has its tenth.
+//!  8. A planned task has overrun while its time is above [`OVERRUN_FACTOR`] times its
+//!     longest recorded time. It is demoted when [`OVERRUN_TICKS`] ticks or
+//!     [`OVERRUN_HANDOVERS`] handovers of the CPU have found it so. Ticks and handovers add up:
+//!     a tick counts as eight handovers. The exit of a task is a handover. On one CPU it is also
+//!     demoted if it has yielded [`UNPLANNED_YIELD_ALLOWANCE`] times more than that factor
+//!     allows. On several CPUs yields are not counted: another CPU runs the task that it waits
+//!     for, and ArceOS's wait queues yield while another CPU changes them. From then on it runs
+//!     from the fallback queue, and the rest of the plan stands. The wait of a planned task has
+//!     three parts. Each task before it runs for at most twice its longest recorded time. Each
+//!     also has the ticks or handovers that demote it. The fallback queue has its tenth.
 //!  9. The root is outside the plan, but the program's next steps depend on it. When it wakes it
 //!     goes first: at the next yield or tick, or when a running turn of rule 7 ends. It runs until
 //!     it gives way or the next tick comes. It goes first once between two ticks that hit planned

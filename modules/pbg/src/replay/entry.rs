@@ -48,7 +48,8 @@ const NOISE: u64 = 4;
 /// A task of the plan during a replay.
 pub struct Entry {
     pub key: TaskKey,
-    /// The most time on the CPU in any recorded run, and the most yields.
+    /// The most time on the CPU in any recorded run, and the most yields; `u64::MAX` if yields are
+    /// not counted (rule 8).
     most: Counts,
     most_yields: u64,
     used: Counts,
@@ -104,11 +105,12 @@ const fn remaining_of(recorded: Counts, done: Counts) -> Counts {
 
 impl Entry {
     /// Creates the entry of a task that has not been spawned; `steps` are those of the whole plan.
-    pub fn new(task: &PlannedTask, steps: &[Step]) -> Self {
+    /// `counts_yields` is true if rule 8 counts them.
+    pub fn new(task: &PlannedTask, steps: &[Step], counts_yields: bool) -> Self {
         let mut entry = Self {
             key: task.key,
             most: task.most,
-            most_yields: task.yields,
+            most_yields: if counts_yields { task.yields } else { u64::MAX },
             used: Counts::ZERO,
             yields: 0,
             ahead: Counts::ZERO,
@@ -346,7 +348,7 @@ mod tests {
             times: 1,
             run: Counts(1),
         };
-        let mut entry = Entry::new(&task, &[step]);
+        let mut entry = Entry::new(&task, &[step], true);
         entry.charge(Counts(3));
         for _ in 0..9 {
             assert_eq!(entry.check_overrun(Counts::ZERO, 1), None);

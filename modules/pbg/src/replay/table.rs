@@ -39,7 +39,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub fn new(plan: &Plan, on_slow_replay: OnSlowReplay) -> Result<Self, Error> {
+    /// Prepares a plan that `cpus` CPUs will follow.
+    pub fn new(plan: &Plan, on_slow_replay: OnSlowReplay, cpus: usize) -> Result<Self, Error> {
         let tasks = plan.tasks();
         // If the user has asked for another order than the shortest first, it may well be slower.
         let on_slow_replay = if plan.is_asked_for() {
@@ -51,7 +52,7 @@ impl Prepared {
             sum.saturating_add(task.turnaround)
         });
         Ok(Self {
-            table: Table::new(plan)?,
+            table: Table::new(plan, cpus == 1)?,
             ready_set: ReadySet::new(tasks.len())?,
             watch: Watch::new(on_slow_replay, measured),
         })
@@ -59,13 +60,18 @@ impl Prepared {
 }
 
 impl Table {
-    fn new(plan: &Plan) -> Result<Self, Error> {
+    /// Makes the table. `counts_yields` is true if rule 8 counts them.
+    fn new(plan: &Plan, counts_yields: bool) -> Result<Self, Error> {
         let tasks = plan.tasks();
         let ranked = tasks.iter().enumerate();
         let mut by_key = boxed(ranked.map(|(rank, task)| (task.key, rank as u32)))?;
         by_key.sort_unstable_by_key(|&(key, _)| key);
         let steps = boxed(plan.steps().iter().copied())?;
-        let mut entries = boxed(tasks.iter().map(|task| Entry::new(task, &steps)))?;
+        let mut entries = boxed(
+            tasks
+                .iter()
+                .map(|task| Entry::new(task, &steps, counts_yields)),
+        )?;
         let mut first = 0;
         for band in tasks.chunk_by(|a, b| a.band == b.band) {
             let end = first + band.len();
