@@ -6,9 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
-use crate::frame::{Call, Context};
+use crate::{
+    cases::helpers::ANY_ARCH,
+    frame::{Call, Context},
+};
 
 pub struct Copy<'a> {
     context: &'a Context<'a>,
@@ -31,13 +34,19 @@ impl<'a> Copy<'a> {
         remove_all_but(&root, &["target"])?;
         remove_all_but(&root.join("target"), &BUILT)?;
         // In shell, because git's list of names goes straight to cp. Times are kept, because cargo
-        // decides by them what to build.
+        // decides by them what to build. Builds are copied while no other case builds there.
         let script = "git ls-files -z | xargs -0 cp --parents --no-dereference --preserve=timestamps --target-directory \"$1\"
-            for from in target/kernel target/tool*; do
-                [[ ! -e $from || -e $1/$from ]] || cp -al \"$from\" \"$1/target\"
+            cp -a target/toolchain.mk target/tools \"$1/target\"
+            for lock in target/tool/.cargo-lock target/kernel/$2-smp1/.lock; do
+                from=${lock%/*}
+                [[ ! -e $from || -e $1/$from ]] || flock \"$lock\" cp -a --parents \"$from\" \"$1\"
             done";
         let bash = context.program("bash").args("-euo pipefail -c");
-        bash.arg(script).arg("copy").arg(&root).text()?;
+        bash.arg(script)
+            .arg("copy")
+            .arg(&root)
+            .arg(ANY_ARCH)
+            .text()?;
         let mut copy = Self {
             context,
             root,
@@ -70,6 +79,14 @@ impl<'a> Copy<'a> {
             Ok(fs::read_to_string(path)?.lines().count())
         };
         Ok(lines("Cargo.toml")? + lines("src/main.rs")?)
+    }
+
+    /// Returns true if `make matrix` runs an app.
+    pub fn is_in_matrix(&self, app: &str) -> Result<bool> {
+        let lists = self.make("lab-list").text()?;
+        let apps = lists.lines().find_map(|line| line.strip_prefix("apps "));
+        let mut apps = apps.context("no apps")?.split_whitespace();
+        Ok(apps.any(|known| known.rsplit('/').next() == Some(app)))
     }
 
     /// Checks that `make check` lints an app, and that it is clean.
