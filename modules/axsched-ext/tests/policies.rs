@@ -26,7 +26,7 @@ macro_rules! promised {
 }
 
 macro_rules! policies {
-    ($($(#[$recorded:meta])* $feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
+    ($($feature:literal $module:ident $task:ident $scheduler:ty;)*) => {
         $(
             mod $module {
                 use axsched_ext::*;
@@ -52,8 +52,9 @@ macro_rules! policies {
 
                 subject!(InLayer, stringify!($module), $task<Inner>, Scheduler<Inner>);
 
+                // The layer is the same around every policy, and tests/recorded.rs has it around one.
                 #[test]
-                $(#[$recorded])*
+                #[ignore = "slow without optimisation: make soak"]
                 fn conforms_when_it_is_recorded() {
                     conforms_recorded::<InLayer>(&promises());
                 }
@@ -99,9 +100,7 @@ for_each_policy!(promised);
 for_each_policy!(policies);
 // The variants in exact order promise the same.
 policies! {
-    #[ignore = "slow without optimisation: make soak"]
     "sched_cfs" exact_cfs CfsTask cfs::ExactCfsScheduler<T, C>;
-    #[ignore = "slow without optimisation: make soak"]
     "sched_eevdf" exact_eevdf EevdfTask eevdf::ExactEevdfScheduler<T, C>;
 }
 
