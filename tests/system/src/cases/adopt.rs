@@ -28,7 +28,7 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     });
     let name = "own tree: a policy of one's own boots, x86_64";
     trees.push(case(name, follow_own_policy));
-    let mut cases = project.in_turn(trees, 0, 2);
+    let mut cases = project.in_turn(trees, 0, 4);
     cases.push(case("host: an ArceOS tree adopts it", adopt));
     cases
 }

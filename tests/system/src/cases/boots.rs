@@ -71,7 +71,8 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         let name = format!("qemu: boot log {policy}");
         cases.push(case(name, move |context| check_boot_log(context, policy)).builds(ANY_ARCH));
     }
-    cases
+    // Each has an image of its own.
+    project.in_turn(cases, 1, 2)
 }
 
 /// Makes a case that passes if the selftest of that name ends well.

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::helpers::{ANY_ARCH, pbg, results};
 use crate::{
     frame::{Case, Context, case},
+    project::Project,
     results::Results,
 };
 
@@ -54,15 +55,16 @@ const ON_DISK: [(&str, Damage, &str); 9] = [
 
 const CHECKSUM: &str = "damaged: expected the checksum";
 
-pub fn cases() -> Vec<Case<'static>> {
-    let on_disk = ON_DISK.map(|(name, damage, reason)| {
+pub fn cases(project: &Project) -> Vec<Case<'_>> {
+    let on_disk = project.in_turn(ON_DISK, 0, 3).into_iter();
+    let on_disk = on_disk.map(|(name, damage, reason)| {
         let name = format!("qemu: {name} is refused and replaced");
         let check = move |context: &Context| boot_with(context, damage, reason);
         case(name, check).boots("realtime with a disk", ANY_ARCH)
     });
     let name = "qemu: a damaged profile in the image is refused";
     let in_image = case(name, damage_image).boots("realtime", ANY_ARCH);
-    on_disk.into_iter().chain([in_image]).collect()
+    on_disk.chain([in_image]).collect()
 }
 
 /// Changes bytes at an offset of docs/profile-format.md, and corrects the checksum.

@@ -14,12 +14,12 @@ use crate::{
     results::Results,
 };
 
-/// The apps that run under every policy, on [`ANY_ARCH`].
-const ALL_POLICIES: &[&str] = &["yield", "realtime"];
+/// The app that runs under every policy, on [`ANY_ARCH`].
+const ALL_POLICIES: &[&str] = &["realtime"];
 /// The apps that run under one in [`PARTS`] of the policies in turn, because an image takes seconds to
 /// link. All of these cells are in the published tables, and a sample of those is measured again.
 const FEW_POLICIES: &[&str] = &[
-    "batch", "equal", "unequal", "held", "occupy", "pipeline", COROUTINES,
+    "yield", "batch", "equal", "unequal", "held", "occupy", "pipeline", COROUTINES,
 ];
 /// The gate takes two of the twelve policies for each of these apps, and another two at the next
 /// commit. `T=` takes all.
@@ -28,11 +28,9 @@ const PARTS: usize = 6;
 const PARTS_OF_OWN: usize = 12;
 /// The app whose tasks serve coroutines.
 const COROUTINES: &str = "services";
-/// The app that runs under one in [`PARTS_ELSEWHERE`] of the policies on the other architectures and on
-/// several CPUs. On the ArceOS of 2026 it runs under every policy on every architecture.
+/// The app that runs under one in [`PARTS`] of the policies on the other architectures and on several
+/// CPUs. On the ArceOS of 2026 it runs under every policy on every architecture.
 const ELSEWHERE: &[&str] = &["realtime"];
-/// As [`PARTS`], and four of the twelve policies.
-const PARTS_ELSEWHERE: usize = 3;
 /// The scale of all cells. A run is then a few ticks long.
 const SCALE: &str = "SCALE=100";
 /// The number of CPUs in the case with several.
@@ -50,7 +48,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     for (at, arch) in project.arches.iter().enumerate() {
         cases.push(match arch == ANY_ARCH {
             true => under(&every, arch, ALL_POLICIES, 1),
-            false => under(&in_turn(at, PARTS_ELSEWHERE), arch, ELSEWHERE, 1),
+            false => under(&in_turn(at, PARTS), arch, ELSEWHERE, 1),
         });
     }
     for &app in ALL_POLICIES {
@@ -66,7 +64,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     cases.push(urgent.holds(&results_folder(ANY_ARCH, 1)));
     // Time is real on several CPUs, so that case runs alone. Its images are built before, beside
     // other cases.
-    let several = in_turn(0, PARTS_ELSEWHERE);
+    let several = in_turn(0, PARTS);
     let policies = several.1.clone();
     let several = under(&several, ANY_ARCH, ELSEWHERE, CPUS);
     let built = case(format!("{}, images", several.name), move |context| {

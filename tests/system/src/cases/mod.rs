@@ -57,7 +57,7 @@ pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));
     cases.extend(record::cases());
-    cases.extend(damage::cases());
+    cases.extend(damage::cases(project));
     cases.extend(polls::cases());
     cases.extend(boots::cases(project));
     cases.extend(console::cases());
