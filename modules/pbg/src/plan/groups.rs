@@ -622,7 +622,7 @@ mod tests {
         assert_eq!(with([6, 0], &[9, 4, 5]), [0, 0, 0]);
     }
 
-    /// What 0 has left when it wakes 1 does not count for its wake of 2.
+    /// The time that 0 has left when it wakes 1 does not count for its wake of 2.
     #[test]
     fn rule_6_waiter_joins_by_what_its_own_waker_has_left() {
         let with = |rest: u64| {
