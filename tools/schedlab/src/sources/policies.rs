@@ -1,9 +1,10 @@
-//! Files that have the code of one policy only. A row of another policy leaves them out.
+//! Files that have the code of one policy only, and entries of one policy in a list of all. A row of
+//! another policy leaves them out.
 //!
 //! Policies are generic over the task. An image names one scheduler, and the code of the others is
 //! not in it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, iter::Peekable};
 
 /// The crate of policies. A policy has a file there, and may have a folder.
 const POLICIES: &str = "modules/sched-policies/src/";
@@ -12,6 +13,12 @@ const PBG: [&str; 3] = [
     "modules/pbg/src/",
     "modules/pbg-record/src/",
     "modules/pbg-profile/src/",
+];
+/// The files beside the manifests that have an entry for each policy.
+const LISTS: [&str; 3] = [
+    "modules/axsched-ext/src/lib.rs",
+    "modules/axsched-ext/src/selected.rs",
+    "modules/sched-policies/src/lib.rs",
 ];
 /// The policy whose code counts for all: a worker of coroutines asks each task for its state.
 const CALLED: &str = "coop";
@@ -45,13 +52,120 @@ fn owner<'f>(file: &'f str, policies: &BTreeSet<String>) -> Option<&'f str> {
     (policies.contains(name) && name != CALLED).then_some(name)
 }
 
+/// Returns true if one of these schedulers has the code of the policy.
+fn is_used(policy: &str, schedulers: &[&str]) -> bool {
+    let mut schedulers = schedulers.iter();
+    schedulers.any(|name| name.replace('-', "_") == policy || used(name).contains(&policy))
+}
+
 /// Returns true if no figure of these schedulers depends on the file.
 pub fn is_left_out(file: &str, schedulers: &[&str], policies: &BTreeSet<String>) -> bool {
-    owner(file, policies).is_some_and(|owner| {
-        !schedulers
-            .iter()
-            .any(|name| *name == owner || used(name).contains(&owner))
-    })
+    owner(file, policies).is_some_and(|owner| !is_used(owner, schedulers))
+}
+
+/// Returns true if the file lists policies: a manifest, or one of [`LISTS`].
+pub fn is_list(file: &str) -> bool {
+    file.ends_with(".toml") || LISTS.contains(&file)
+}
+
+/// Returns the part of a list of policies that counts for these schedulers. It lacks the features and
+/// the entries of all other policies. `code` is the file without comments, and for Rust its
+/// [tokens](super::code::code).
+pub fn of_list(file: &str, code: &str, schedulers: &[&str], policies: &BTreeSet<String>) -> String {
+    let others = policies.iter();
+    let others = others.filter(|name| *name != CALLED && !is_used(name, schedulers));
+    let others: Vec<_> = others.map(|name| Name::of(name)).collect();
+    let names_other = |line: &str| others.iter().any(|name| name.is_in(line));
+    if file.ends_with(".toml") {
+        let lines = code.lines().filter(|line| !names_other(line));
+        return lines.collect::<Vec<_>>().join("\n");
+    }
+    let mut counted = Vec::new();
+    // Signs that follow each other without a blank, as in `T>;`, are one line.
+    let is_sign = |c: char| c.is_ascii_punctuation() && c != '"' && c != '\'';
+    let tokens = code.lines().flat_map(|line| {
+        let is_signs = line.chars().all(is_sign);
+        line.split_inclusive(move |_| is_signs)
+    });
+    add_entries(&mut tokens.peekable(), &names_other, &mut counted);
+    counted.join("\n")
+}
+
+/// Adds the entries up to the closing bracket that do not name another policy. An entry ends at a
+/// comma, which does not count, at a semicolon or at a closing brace.
+fn add_entries<'c>(
+    tokens: &mut Peekable<impl Iterator<Item = &'c str>>,
+    names_other: &impl Fn(&str) -> bool,
+    counted: &mut Vec<&'c str>,
+) {
+    let (mut entry, mut is_other, mut angles) = (Vec::new(), false, 0);
+    loop {
+        let token = tokens.next();
+        let is_end = match token {
+            None | Some(";" | ")" | "]" | "}") => true,
+            Some(",") if angles == 0 => true,
+            Some(open @ ("(" | "[" | "{")) => {
+                entry.push(open);
+                add_entries(tokens, names_other, &mut entry);
+                open == "{" && !matches!(tokens.peek(), Some(&("," | ";")))
+            }
+            Some(word) => {
+                is_other |= names_other(word);
+                angles = match word {
+                    "<" => angles + 1,
+                    ">" => i32::max(angles - 1, 0), // or of an arrow
+                    _ => angles,
+                };
+                entry.push(word);
+                false
+            }
+        };
+        if !is_end {
+            continue;
+        }
+        if !is_other {
+            counted.append(&mut entry);
+            counted.extend(token.filter(|token| *token == ";"));
+        }
+        (entry, is_other, angles) = (Vec::new(), false, 0);
+        if let None | Some(")" | "]" | "}") = token {
+            counted.extend(token);
+            return;
+        }
+    }
+}
+
+/// The spellings of a policy's name.
+struct Name<'a> {
+    module: &'a str,
+    feature: String,
+    title: String,
+}
+
+impl<'a> Name<'a> {
+    fn of(module: &'a str) -> Self {
+        let (first, rest) = module.split_at(1);
+        Self {
+            module,
+            feature: format!("sched_{module}"),
+            title: first.to_uppercase() + rest,
+        }
+    }
+
+    /// Returns true if a word is a type of the policy.
+    fn is_type(&self, word: &str) -> bool {
+        let rest = word.strip_prefix(&self.title);
+        rest.is_some_and(|rest| rest.starts_with(char::is_uppercase))
+    }
+
+    /// Returns true if the line of a manifest is the policy's feature, or if a token names the policy.
+    fn is_in(&self, line: &str) -> bool {
+        let is_key = |rest: &str| rest.trim_start().starts_with('=');
+        line == self.module
+            || line.trim_matches('"') == self.feature
+            || line.strip_prefix(&self.feature).is_some_and(is_key)
+            || self.is_type(line)
+    }
 }
 
 /// Returns true if a program has a symbol of the file's module, or the file's name, which a panic
@@ -113,6 +227,49 @@ mod tests {
         }
     }
 
+    /// The rows of SJF and of CFS, if EEVDF joins the lists.
+    #[test]
+    fn entry_of_another_policy_does_not_count() {
+        let policies = BTreeSet::from(["cfs", "eevdf", "sjf"].map(str::to_owned));
+        let manifest =
+            |more: &str| format!("[features]\nsched_cfs = []\n{more}sched_sjf = [\"a\"]\n");
+        let list = |mid: &str, end: &str, more: &str| {
+            code(&format!(
+                "pub mod cfs; {mid} pub use a::{{CfsTask, cfs, sjf, SjfTask {end}}}; l! {{ \"sched_cfs\" cfs; \"sched_sjf\" sjf S<T>; {more} }} fn f() {{}}"
+            ))
+        };
+        let rust = LISTS[0];
+        let added = list(
+            "pub mod eevdf; pub use eevdf::{EevdfTask, EevdfScheduler};",
+            ", EevdfTask, eevdf",
+            "\"sched_eevdf\" eevdf EevdfTask EevdfScheduler<T, C>;",
+        );
+        for (file, before, after, is_same) in [
+            (
+                "a/Cargo.toml",
+                manifest(""),
+                manifest("sched_eevdf = [\"b\"]\n"),
+                true,
+            ),
+            (
+                "a/Cargo.toml",
+                manifest(""),
+                manifest("eevdf = []\n"),
+                false,
+            ),
+            (rust, list("", "", ""), added, true),
+            (rust, list("", "", ""), list("pub mod fair;", "", ""), false),
+            (rust, list("", "", ""), list("", ", sjf", ""), false),
+        ] {
+            let of = |text: &str| of_list(file, text, &["sjf"], &policies);
+            assert_eq!(of(&before) == of(&after), is_same, "{after}");
+        }
+        let of =
+            |schedulers: &[&str]| of_list("a/Cargo.toml", &manifest(""), schedulers, &policies);
+        assert_eq!(of(&["sjf"]), "[features]\nsched_sjf = [\"a\"]");
+        assert_eq!(of(&["cfs", "sjf"]), manifest("").trim_end());
+    }
+
     #[test]
     fn shared_file_counts_for_all() {
         for file in [
@@ -162,15 +319,11 @@ mod tests {
                 }
                 let code = code(&fs::read_to_string(&path).unwrap());
                 let names = |policy: &&String| {
-                    let (first, rest) = policy.split_at(1);
-                    let title = first.to_uppercase() + rest;
-                    let is_type = |word: &str| {
-                        let rest = word.strip_prefix(&title);
-                        rest.is_some_and(|rest| rest.starts_with(char::is_uppercase))
-                    };
+                    let name = Name::of(policy);
                     // A variable may have the name, too.
                     let is_path = [format!("::\n{policy}\n"), format!("\n{policy}\n::")];
-                    is_path.iter().any(|path| code.contains(path)) || code.lines().any(is_type)
+                    is_path.iter().any(|path| code.contains(path))
+                        || code.lines().any(|word| name.is_type(word))
                 };
                 // The files of COOP count for all.
                 for policy in policies.iter().filter(names).filter(|name| *name != CALLED) {

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use super::{
     code::code,
     list::{Kind, Made, SourceList},
-    policies::{has_code_of, is_left_out, names},
+    policies::{has_code_of, is_left_out, is_list, names, of_list},
 };
 use crate::{digest::digest, project::Project};
 
@@ -78,6 +78,8 @@ pub struct Tree {
     /// The workspaces of the two lines of ArceOS.
     workspaces: [Workspace; 2],
     defaults: String,
+    /// What counts of each file that was read: the text of a list of policies, and of others the
+    /// hash.
     contents: RefCell<HashMap<String, String>>,
 }
 
@@ -147,8 +149,8 @@ impl Tree {
     /// Returns a hash over the files of a list and all else that changes what is built from them.
     /// That is build scripts, cargo's settings, the packages in the lock, parts of the manifest,
     /// and the compiler. For an image it includes the scripts that build and boot it, make's
-    /// defaults and QEMU. A file that does not exist has no content. A file that has the code of
-    /// another policy only, of none of these schedulers, is left out.
+    /// defaults and QEMU. A file that does not exist has no content. Files that have the code of
+    /// other policies only, and entries of such policies in lists, are left out.
     pub fn hash(&self, list: &SourceList, schedulers: &[&str]) -> String {
         let (kind, package) = list.package();
         let is_image = kind != Kind::Program;
@@ -165,7 +167,7 @@ impl Tree {
         lines.iter().for_each(|line| add(line));
         let is_left_out = |file: &String| is_left_out(file, schedulers, &self.policies);
         for file in files(list).into_iter().filter(|file| !is_left_out(file)) {
-            add(&format!("{file} {}", self.content(&file)));
+            add(&format!("{file} {}", self.content(&file, schedulers)));
         }
         if is_image {
             add(&self.defaults);
@@ -184,22 +186,29 @@ impl Tree {
         files(list).into_iter().chain(in_part).find(has_changed)
     }
 
-    fn content(&self, file: &str) -> String {
+    /// Returns the hash of what counts of a file for these schedulers.
+    fn content(&self, file: &str, schedulers: &[&str]) -> String {
         let mut contents = self.contents.borrow_mut();
-        let hash = || match fs::read(self.root.join(file)) {
-            Ok(bytes) => {
-                let text = String::from_utf8_lossy(&bytes);
-                match file.rsplit_once('.').map(|(_, kind)| kind) {
-                    Some("rs") => digest(code(&text)),
-                    Some("mk" | "toml") => digest(without_comments(&text)),
-                    // A line of a here-document may look like a comment.
-                    Some("sh") if !text.contains("<<") => digest(without_comments(&text)),
-                    _ => digest(bytes),
-                }
-            }
+        let counted = |text: &str| match file.rsplit_once('.').map(|(_, kind)| kind) {
+            Some("rs") => code(text),
+            Some("mk" | "toml") => without_comments(text),
+            // A line of a here-document may look like a comment.
+            Some("sh") if !text.contains("<<") => without_comments(text),
+            _ => text.to_owned(),
+        };
+        let kept = || match fs::read(self.root.join(file)) {
+            Ok(bytes) => match str::from_utf8(&bytes).map(counted) {
+                Ok(text) if is_list(file) => text,
+                Ok(text) => digest(text),
+                Err(_) => digest(bytes),
+            },
             Err(_) => "-".to_owned(),
         };
-        contents.entry(file.to_owned()).or_insert_with(hash).clone()
+        let kept = contents.entry(file.to_owned()).or_insert_with(kept);
+        match is_list(file) {
+            true => digest(of_list(file, kept, schedulers, &self.policies)),
+            false => kept.clone(),
+        }
     }
 }
 
