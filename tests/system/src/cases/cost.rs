@@ -16,7 +16,8 @@ pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
         let name = format!("qemu: a replayed yield without preemption, {arch}, 3/4 of stock FIFO");
         case(name, move |context| compare_with_stock(context, arch)).boots("cost", arch)
     };
-    let mut cases: Vec<_> = project.arches.iter().map(on_arch).collect();
+    let arches = project.in_turn(&project.arches, 1, 3);
+    let mut cases: Vec<_> = arches.into_iter().map(on_arch).collect();
     let gate_name = format!("qemu: the cost gate, every policy, {ANY_ARCH}");
     let here = [
         case("qemu: make cost, sched_pbg", check_table),

@@ -15,6 +15,8 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     for arch in &project.arches {
         cases.push(built_in(arch, "realtime", 100, 1));
+    }
+    for arch in project.in_turn(&project.arches, 1, 3) {
         let name = format!("qemu: a profile is kept on a disk, {arch}");
         let check = move |context: &Context| keep_on_disk(context, arch);
         cases.push(case(name, check).boots("realtime with a disk", arch));
