@@ -78,8 +78,8 @@ pub struct Tree {
     /// The workspaces of the two lines of ArceOS.
     workspaces: [Workspace; 2],
     defaults: String,
-    /// What counts of each file that was read: the text of a list of policies, and of others the
-    /// hash.
+    /// The part that counts of each file that was read. This is the text of a list of policies, and
+    /// the hash of any other file.
     contents: RefCell<HashMap<String, String>>,
 }
 
@@ -186,7 +186,7 @@ impl Tree {
         files(list).into_iter().chain(in_part).find(has_changed)
     }
 
-    /// Returns the hash of what counts of a file for these schedulers.
+    /// Returns the hash of the part of a file that counts for these schedulers.
     fn content(&self, file: &str, schedulers: &[&str]) -> String {
         let mut contents = self.contents.borrow_mut();
         let counted = |text: &str| match file.rsplit_once('.').map(|(_, kind)| kind) {
