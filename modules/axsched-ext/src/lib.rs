@@ -31,6 +31,7 @@ extern crate alloc;
 pub mod selected;
 pub mod syscall;
 
+pub use delegated::{self, DelegatedScheduler, DelegatedTask};
 pub use pbg::{self, PbgScheduler, PbgTask, recorded};
 pub use sched_core::{
     BaseScheduler, base, buckets, classes, clock, event, link, nice, ordered, queue, run_interval,

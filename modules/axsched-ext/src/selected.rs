@@ -31,6 +31,7 @@ macro_rules! for_each_policy {
             "sched_mlfq" mlfq MlfqTask MlfqScheduler<T, C>;
             "sched_coop" coop CoopTask CoopScheduler<T>;
             "sched_pbg"  pbg  PbgTask  PbgScheduler<T, C>;
+            "sched_delegated" delegated DelegatedTask DelegatedScheduler<T, C>;
         }
     };
 }

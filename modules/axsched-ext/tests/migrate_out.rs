@@ -14,6 +14,9 @@ type C = VirtualClock;
 
 macro_rules! under {
     (pbg $scheduler:ty, $steps:ident) => {};
+    (delegated $scheduler:ty, $steps:ident) => {
+        assert_migrates_next_task::<Adapter<delegated::Outside<T>>>($steps);
+    };
     ($module:ident $scheduler:ty, $steps:ident) => {
         assert_migrates_next_task::<$scheduler>($steps);
     };

@@ -31,12 +31,13 @@ struct Bound {
 }
 
 #[rustfmt::skip]
-const BOUNDS: [Bound; 6] = [
+const BOUNDS: [Bound; 7] = [
     Bound { policy: "RR", one_cpu: |n| 5 * (n - 1), several: |n| 10 * n, own_bursts: 0, work: 300 },
     Bound { policy: "CFS", one_cpu: |n| (13 * (n - 1) / 2).min(6 * n), several: |n| 52 * n, own_bursts: 0, work: 300 },
     Bound { policy: "EEVDF", one_cpu: |n| 14 * n, several: |n| 14 * n, own_bursts: 0, work: 300 },
     Bound { policy: "SJF", one_cpu: |n| 2 * n, several: |n| 4 * n, own_bursts: 12, work: 1_200 },
     Bound { policy: "MLFQ", one_cpu: |n| 100 + 2 * n, several: |n| 100 + 4 * n, own_bursts: 0, work: 300 },
+    Bound { policy: "DELEGATED", one_cpu: |n| 5 * (n - 1), several: |n| 10 * n, own_bursts: 0, work: 300 },
     Bound { policy: "COOP", one_cpu: |n| 10 * n + 5, several: |n| 20 * n + 10, own_bursts: 0, work: 300 },
 ];
 

@@ -11,7 +11,8 @@
 //! | [`mlfq`] | feedback queues by CPU time used | Corbató et al., 1962 |
 //! | [`coop`] | the task with the most urgent ready coroutine first | |
 //!
-//! Each module gives a scheduler and its task type. PBG, which follows a plan, is the crate `pbg`.
+//! Each module gives a scheduler and its task type. PBG, which follows a plan, is the crate `pbg`, and
+//! delegated scheduling is the crate `delegated`.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 extern crate alloc;

@@ -95,11 +95,12 @@ impl Project {
     }
 
     /// Returns the folders of the examples and of the user's own apps: those under `apps/`, but
-    /// not under `apps/sched-tests` and `apps/coop`, which have cases of their own.
+    /// not under `apps/sched-tests`, `apps/coop` and `apps/delegated`, which have cases of their own.
     pub fn own_apps(&self) -> Result<Vec<String>> {
         let mut apps = Vec::new();
         for group in folders_in(Path::new("apps"))? {
-            if !group.ends_with("sched-tests") && !group.ends_with("coop") {
+            let has_cases = ["sched-tests", "coop", "delegated"];
+            if !has_cases.iter().any(|name| group.ends_with(name)) {
                 apps.extend(folders_in(&group)?);
             }
         }

@@ -6,6 +6,7 @@ use axsched_ext::{
     BaseScheduler,
     balance::{run_balanced, run_together},
     clock::VirtualClock,
+    delegated::{DelegatedScheduler, Outside},
     event::{Adapter, Policy as Inside},
     for_each_policy,
     model::{Config, Failure, ModelTask, Program, Report, run},
@@ -45,6 +46,10 @@ impl<P: Inside> Within for Adapter<P> {
     type Policy = P;
 }
 
+impl<T, C> Within for DelegatedScheduler<T, C> {
+    type Policy = Outside<T>;
+}
+
 /// Adds the layer for several CPUs to a policy. PBG has its own.
 macro_rules! shared {
     ($policy:expr, pbg $scheduler:ty) => {
@@ -82,6 +87,8 @@ static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
         match policy.name {
             // Its kernel needs no preemption.
             "fifo" => all.push(policy.cooperative()),
+            // There are no agents here, so it would be RR.
+            "delegated" => {}
             "pbg" => {
                 let pbg = Policy {
                     balanced: Some(run_together),

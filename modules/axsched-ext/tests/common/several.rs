@@ -3,6 +3,7 @@
 
 use axsched_ext::balance::{Machine, simulated_machine};
 use axsched_ext::clock::VirtualClock;
+use axsched_ext::delegated::{DelegatedScheduler, Outside};
 use axsched_ext::event::{Adapter, Policy};
 use axsched_ext::model::{Config, Failure, Line, Op, Program, Report, TaskReport, Violation};
 use axsched_ext::pbg::{ControlSource, OnSlowReplay, PerThread};
@@ -36,6 +37,10 @@ pub trait Within {
 
 impl<P: Policy> Within for Adapter<P> {
     type Policy = P;
+}
+
+impl<T, C> Within for DelegatedScheduler<T, C> {
+    type Policy = Outside<T>;
 }
 
 pub fn on_several(config: Config, cpus: usize) -> Config {

@@ -69,6 +69,14 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         build_cells(context, &policies)
     });
     cases.extend([built.builds(ANY_ARCH), several.alone()]);
+    let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}");
+    let faults = case(name, |context| {
+        const RUN: &str = "run A=apps/delegated/faults FEATURES=sched_delegated SCALE=4";
+        let said = context.make(format!("{RUN} ARCH={ANY_ARCH}")).text()?;
+        ensure!(said.contains("replaced"), "not all faults ran");
+        Ok(())
+    });
+    cases.push(faults.builds(ANY_ARCH));
     for folder in project.own_apps()? {
         let app = Path::new(&folder).file_name().context("no name")?;
         let app = app.to_string_lossy().into_owned();

@@ -14,6 +14,8 @@ const PBG: [&str; 3] = [
     "modules/pbg-record/src/",
     "modules/pbg-profile/src/",
 ];
+/// The policies with a crate of their own, which has the policy's name.
+const CRATES: [&str; 1] = ["delegated"];
 /// The files beside the manifests that have an entry for each policy.
 const LISTS: [&str; 3] = [
     "modules/axsched-ext/src/lib.rs",
@@ -37,8 +39,8 @@ fn used(scheduler: &str) -> &[&str] {
     match scheduler {
         // PBG measures under RR.
         "pbg" | "pbg-coop" => &["pbg", "rr"],
-        // It has the slice of RR.
-        CALLED => &["rr"],
+        // They have the slice of RR.
+        CALLED | "delegated" => &["rr"],
         _ => &[],
     }
 }
@@ -48,6 +50,10 @@ fn owner<'f>(file: &'f str, policies: &BTreeSet<String>) -> Option<&'f str> {
     if PBG.iter().any(|folder| file.starts_with(folder)) {
         return Some("pbg");
     }
+    let of_crate = |name: &&&str| file.starts_with(&format!("modules/{name}/src/"));
+    if let Some(name) = CRATES.iter().find(of_crate) {
+        return Some(name);
+    }
     let name = file.strip_prefix(POLICIES)?.split(['/', '.']).next()?;
     (policies.contains(name) && name != CALLED).then_some(name)
 }
@@ -56,6 +62,12 @@ fn owner<'f>(file: &'f str, policies: &BTreeSet<String>) -> Option<&'f str> {
 fn is_used(policy: &str, schedulers: &[&str]) -> bool {
     let mut schedulers = schedulers.iter();
     schedulers.any(|name| name.replace('-', "_") == policy || used(name).contains(&policy))
+}
+
+/// Returns true if no figure of these schedulers depends on a package of the tree. That is the crate
+/// of another policy.
+pub fn is_other_crate(package: &str, schedulers: &[&str]) -> bool {
+    CRATES.contains(&package) && !is_used(package, schedulers)
 }
 
 /// Returns true if no figure of these schedulers depends on the file.
@@ -161,7 +173,9 @@ impl<'a> Name<'a> {
     /// Returns true if the line of a manifest is the policy's feature, or if a token names the policy.
     fn is_in(&self, line: &str) -> bool {
         let is_key = |rest: &str| rest.trim_start().starts_with('=');
+        let is_crate = CRATES.contains(&self.module);
         line == self.module
+            || is_crate && line.strip_prefix(self.module).is_some_and(is_key)
             || line.trim_matches('"') == self.feature
             || line.strip_prefix(&self.feature).is_some_and(is_key)
             || self.is_type(line)
@@ -212,11 +226,13 @@ mod tests {
         const PLAN: &str = "modules/pbg/src/plan/order.rs";
         const RECORD: &str = "modules/pbg-record/src/record.rs";
         const RR: &str = "modules/sched-policies/src/rr.rs";
-        const ALL: [&str; 4] = [EEVDF, PLAN, RECORD, RR];
+        const RING: &str = "modules/delegated/src/ring.rs";
+        const ALL: [&str; 5] = [EEVDF, PLAN, RECORD, RR, RING];
         for (schedulers, kept) in [
             (&["eevdf"][..], &[EEVDF][..]),
             (&["stock-rr"], &[]),
             (&["rr"], &[RR]),
+            (&["delegated"], &[RR, RING]),
             (&["pbg"], &[PLAN, RECORD, RR]),
             (&["pbg-coop"], &[PLAN, RECORD, RR]),
             (&["eevdf", "pbg"], &[EEVDF, PLAN, RECORD, RR]),
@@ -230,7 +246,7 @@ mod tests {
     /// The rows of SJF and of CFS, if EEVDF joins the lists.
     #[test]
     fn entry_of_another_policy_does_not_count() {
-        let policies = BTreeSet::from(["cfs", "eevdf", "sjf"].map(str::to_owned));
+        let policies = BTreeSet::from(["cfs", "delegated", "eevdf", "sjf"].map(str::to_owned));
         let manifest =
             |more: &str| format!("[features]\nsched_cfs = []\n{more}sched_sjf = [\"a\"]\n");
         let list = |mid: &str, end: &str, more: &str| {
@@ -256,6 +272,12 @@ mod tests {
                 manifest(""),
                 manifest("eevdf = []\n"),
                 false,
+            ),
+            (
+                "a/Cargo.toml",
+                manifest(""),
+                manifest("delegated = { workspace = true }\n"),
+                true,
             ),
             (rust, list("", "", ""), added, true),
             (rust, list("", "", ""), list("pub mod fair;", "", ""), false),
@@ -301,6 +323,7 @@ mod tests {
         let policies = policies();
         let mut folders = vec![tree().join(POLICIES)];
         folders.extend(PBG.map(|folder| tree().join(folder)));
+        folders.extend(CRATES.map(|name| tree().join("modules").join(name).join("src")));
         let mut owned = BTreeSet::new();
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {

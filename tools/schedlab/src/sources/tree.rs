@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use super::{
     code::code,
     list::{Kind, Made, SourceList},
-    policies::{has_code_of, is_left_out, is_list, names, of_list},
+    policies::{has_code_of, is_left_out, is_list, is_other_crate, names, of_list},
 };
 use crate::{digest::digest, project::Project};
 
@@ -162,8 +162,15 @@ impl Tree {
             text.push('\n');
         };
         self.tools.iter().take(tools).for_each(|tool| add(tool));
-        add(&workspace.manifest);
-        let lines = workspace.lock.of(package);
+        add(&of_list(
+            "Cargo.toml",
+            &workspace.manifest,
+            schedulers,
+            &self.policies,
+        ));
+        let lines = workspace
+            .lock
+            .of(package, |name| is_other_crate(name, schedulers));
         lines.iter().for_each(|line| add(line));
         let is_left_out = |file: &String| is_left_out(file, schedulers, &self.policies);
         for file in files(list).into_iter().filter(|file| !is_left_out(file)) {
@@ -346,9 +353,10 @@ impl Lock {
     }
 
     /// Returns the lines of a package and its dependencies, sorted. A lock does not tell apart the
-    /// packages that only tests need, so they are included. Returns all lines for an unknown
+    /// packages that only tests need, so they are included. Packages of the tree for which
+    /// `is_left_out` is true are not, nor what only they need. Returns all lines for an unknown
     /// package.
-    fn of(&self, package: &str) -> BTreeSet<&str> {
+    fn of(&self, package: &str, is_left_out: impl Fn(&str) -> bool) -> BTreeSet<&str> {
         let mut lines = BTreeSet::new();
         let all = || self.packages.values().flatten();
         if !self.packages.contains_key(package) {
@@ -358,7 +366,10 @@ impl Lock {
         while let Some((name, version)) = next.pop() {
             let found = self.packages.get(&name).into_iter().flatten();
             let is_it = |locked: &&Locked| version.as_ref().is_none_or(|v| *v == locked.version);
-            for locked in found.filter(is_it) {
+            for locked in found
+                .filter(is_it)
+                .filter(|locked| !is_left_out(&locked.line))
+            {
                 if lines.insert(locked.line.as_str()) {
                     next.extend(locked.needs.iter().cloned());
                 }

@@ -1,0 +1,27 @@
+//! What does a decision cost that a task makes, beside a plain yield?
+//!
+//! Tasks yield in turn, and the instructions of a yield are counted. A round with twice as many
+//! yields takes longer than a round. The difference is divided by the yields that it has more.
+//!
+//! | phase | what decides |
+//! |---|---|
+//! | `plain` | the round robin; no task is delegated |
+//! | `parked` | the same, while an agent waits on this CPU |
+//! | `agent` | an agent, after each yield |
+//! | `plan10`, `plan32` | an agent, 10 or 32 decisions at a time |
+//! | `fast` | the same policy within the scheduler |
+//!
+//! Under any other policy only `plain` runs, which is what the others are compared with.
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+extern crate alloc;
+
+#[cfg_attr(not(target_os = "none"), path = "host.rs")]
+mod guest;
+
+#[cfg_attr(target_os = "none", unsafe(no_mangle))]
+fn main() {
+    guest::main();
+}

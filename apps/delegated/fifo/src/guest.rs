@@ -1,0 +1,59 @@
+//! The policy, and the tasks that it serves.
+
+extern crate alloc;
+
+use alloc::{collections::VecDeque, format, vec::Vec};
+
+use axsched_ext::delegated::{AgentPolicy, Enclave, Kind, Message, TaskId, serve};
+use delegated_common::{all_cpus, enclave, is_delegated, join, settings, spawn_agent};
+use sched_tests_common::{App, Task, run, work};
+
+/// First in, first out.
+#[derive(Default)]
+struct Fifo {
+    ready: VecDeque<TaskId>,
+}
+
+impl AgentPolicy for Fifo {
+    fn told(&mut self, message: Message) {
+        match message.kind {
+            Kind::REDISCOVER => self.ready.clear(),
+            kind if kind.is_ready() => self.ready.push_back(message.task),
+            _ => {}
+        }
+    }
+
+    fn choose(&mut self, _: usize) -> Option<TaskId> {
+        self.ready.pop_front()
+    }
+}
+
+/// Makes an enclave of all CPUs, which an agent on CPU 0 serves.
+fn served() -> Enclave {
+    let enclave = enclave(all_cpus(), settings());
+    spawn_agent(enclave, 0, |agent| {
+        serve(agent, &mut Fifo::default(), axtask::yield_now);
+    });
+    enclave
+}
+
+/// The tasks, in the enclave if this is the delegated scheduler.
+fn tasks(scale: u64) -> Vec<Task> {
+    let rounds = 1_000_000 / work::INSTRUCTIONS_PER_ROUND;
+    let enclave = is_delegated().then(served);
+    let task = |n: u64| {
+        Task::new(format!("task{n}"), move |ctx| {
+            enclave.and_then(join);
+            (0..(20 * n / scale).max(1)).all(|_| {
+                let right = work::spin(1, rounds) == work::jump(1, rounds);
+                ctx.yield_now();
+                right
+            })
+        })
+    };
+    (1..=8).map(task).collect()
+}
+
+pub fn main() {
+    run(&App::new("fifo", tasks));
+}

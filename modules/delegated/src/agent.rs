@@ -1,0 +1,480 @@
+//! [`Agent`]: what the task that decides may do.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::fmt;
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::*;
+
+use crate::decision::Decision;
+use crate::enclave::{End, end, kick};
+use crate::message::{Kind, Message};
+use crate::ring::Messages;
+use crate::status::{State, Status, TaskId};
+use crate::table::{CpuWords, EnclaveWords, MAX_TASKS, SystemTable, TableSource};
+
+/// The agent ended or was replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The enclave has ended. [`Enclave::report`](crate::Enclave::report) says why.
+    Ended,
+    /// Another agent has taken its place.
+    Replaced,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "the enclave has ended",
+            Self::Replaced => "another agent has taken the place of this one",
+        })
+    }
+}
+
+impl core::error::Error for Stopped {}
+
+/// The reason why a decision is refused at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The enclave has ended, or the agent was replaced.
+    Stopped,
+    /// No task of this enclave has this identity: it is dead, has departed or belongs to another.
+    NoTask,
+    /// The task is not ready.
+    NotReady,
+    /// The task has another sequence number, so the agent has messages to read.
+    Stale,
+    /// The CPU is not in the enclave.
+    Cpu,
+    /// [`MAX_DECISIONS`](crate::MAX_DECISIONS) decisions wait for the CPU.
+    Full,
+}
+
+/// A decision: run this task on this CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit {
+    /// Names the task.
+    pub task: TaskId,
+    /// Names the CPU.
+    pub cpu: usize,
+    /// The sequence number that the task must have; `None` for any.
+    pub seq: Option<u32>,
+    /// The CPU refuses it if the agent has been told of something that wakes it, and tells the agent
+    /// [`Kind::RECALLED`].
+    pub unless_told: bool,
+    /// It preempts the delegated task that runs on the CPU. Another CPU gets an IPI; the agent's own
+    /// CPU is about to pick anyway.
+    pub preempts: bool,
+}
+
+impl Commit {
+    /// Returns the decision to run a task on a CPU when that CPU picks next.
+    pub const fn new(task: TaskId, cpu: usize) -> Self {
+        Self {
+            task,
+            cpu,
+            seq: None,
+            unless_told: false,
+            preempts: false,
+        }
+    }
+}
+
+/// A decision that waits, for [`Agent::withdraw`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    cpu: usize,
+    position: u32,
+    decision: u64,
+}
+
+/// The agent of an enclave. If it is dropped, the enclave ends, unless another agent has taken its
+/// place.
+pub struct Agent<M: TableSource = SystemTable> {
+    enclave: &'static EnclaveWords,
+    /// The link of its task. No other agent has the same.
+    link: usize,
+    cpu: usize,
+    /// The words of its CPU, and the messages from there.
+    own: &'static CpuWords,
+    ring: &'static Messages,
+    /// Its CPU is the only one of the enclave.
+    is_alone: bool,
+    /// Messages may have been overtaken.
+    filters: bool,
+    /// The number of connected CPUs.
+    cpus: usize,
+    /// The CPU whose messages are read next.
+    reads: usize,
+    /// 1 more than the next task that is gone.
+    gone: u32,
+    /// The slot at which the search for ready tasks goes on; `None` if none goes on.
+    finds: Option<usize>,
+    /// The last status word of each task of which the agent was told.
+    known: Box<[Status]>,
+    table: PhantomData<fn() -> M>,
+}
+
+impl<M: TableSource> Agent<M> {
+    pub(crate) fn new(enclave: &'static EnclaveWords, link: usize, cpu: usize) -> Self {
+        let cpus = M::smp_state().machine().map_or(1, |machine| machine.cpus);
+        // The messages of the agent before are discarded, and its tasks found anew.
+        enclave.lost.store(1, SeqCst);
+        enclave.has_rare.store(true, SeqCst);
+        Self {
+            enclave,
+            link,
+            cpu,
+            own: &M::table().cpus[cpu],
+            ring: &enclave.messages[cpu],
+            is_alone: enclave.cpus.load(Relaxed) == 1 << cpu,
+            filters: true,
+            cpus,
+            reads: 0,
+            gone: 0,
+            finds: None,
+            known: (0..MAX_TASKS).map(|_| Status(0)).collect(),
+            table: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn cpu_words(&self, cpu: usize) -> &'static CpuWords {
+        &M::table().cpus[cpu]
+    }
+
+    /// Returns the CPU of the agent.
+    pub const fn cpu(&self) -> usize {
+        self.cpu
+    }
+
+    /// Returns the CPUs of the enclave (bit mask).
+    pub fn cpus(&self) -> u64 {
+        self.enclave.cpus.load(Relaxed)
+    }
+
+    /// Checks that the agent still decides.
+    ///
+    /// # Errors
+    /// [`Stopped`]
+    #[inline(always)]
+    pub fn check(&self) -> Result<(), Stopped> {
+        match self.enclave.agent.load(Relaxed) == self.link {
+            true => Ok(()),
+            false => Err(self.why_stopped()),
+        }
+    }
+
+    #[cold]
+    fn why_stopped(&self) -> Stopped {
+        match self.enclave.is_active() {
+            true => Stopped::Replaced,
+            false => Stopped::Ended,
+        }
+    }
+
+    /// Takes the next message. Messages of one task come in the order of their sequence numbers, and
+    /// those that a later one has overtaken are left out.
+    #[inline(always)]
+    pub fn read(&mut self) -> Option<Message> {
+        if !self.filters {
+            if let Some(message) = self.ring.pop() {
+                return Some(Message::from_words(message));
+            }
+            if !self.enclave.has_rare.load(Acquire) {
+                return None;
+            }
+        }
+        self.read_filtered()
+    }
+
+    /// Takes the next message if several CPUs send some, or if some may have been overtaken.
+    #[inline(never)]
+    fn read_filtered(&mut self) -> Option<Message> {
+        if self.finds.is_some()
+            && let Some(message) = self.find_next()
+        {
+            return Some(message);
+        }
+        let mut empty = 0;
+        while empty < self.cpus {
+            let Some(message) = self.enclave.messages[self.reads].pop() else {
+                self.reads = (self.reads + 1) % self.cpus;
+                empty += 1;
+                continue;
+            };
+            let message = Message::from_words(message);
+            let known = &mut self.known[message.task.index()];
+            let is_same = known.generation() == message.task.generation();
+            let is_overtaken = match message.kind {
+                Kind::TICK => (message.seq.wrapping_sub(known.seq()) as i32) < 0,
+                _ => message.seq.wrapping_sub(known.seq()) as i32 <= 0,
+            };
+            if is_same && is_overtaken {
+                continue;
+            }
+            *known = Status::new(message.task.generation(), State::Free, 0, message.seq);
+            return Some(message);
+        }
+        self.read_rare()
+    }
+
+    /// Returns a task that is gone, or begins to rediscover the tasks.
+    fn read_rare(&mut self) -> Option<Message> {
+        let words = self.enclave;
+        words.has_rare.store(false, SeqCst);
+        if self.gone == 0 && words.dead.load(Relaxed) != 0 {
+            self.gone = words.dead.swap(0, AcqRel);
+        }
+        if let Some(index) = (self.gone as usize).checked_sub(1) {
+            words.has_rare.store(true, SeqCst); // look again
+            let slot = &M::table().slots[index];
+            self.gone = slot.next_dead.load(Relaxed);
+            let status = slot.status();
+            let message = Message {
+                kind: match slot.has_departed.load(Relaxed) {
+                    true => Kind::DEPARTED,
+                    false => Kind::DEAD,
+                },
+                task: slot.task(status),
+                seq: status.seq(),
+                cpu: status.cpu(),
+                run: slot.run.load(Relaxed),
+            };
+            M::table().free_slot(slot);
+            return Some(message);
+        }
+        if words.lost.load(Relaxed) == 0 {
+            self.filters = self.cpus > 1;
+            return None;
+        }
+        words.lost.store(0, SeqCst);
+        self.filters = true;
+        self.finds = Some(0);
+        Some(Message {
+            kind: Kind::REDISCOVER,
+            task: TaskId::from_bits(0),
+            seq: 0,
+            cpu: self.cpu,
+            run: 0,
+        })
+    }
+
+    /// Finds the next ready task of the enclave.
+    fn find_next(&mut self) -> Option<Message> {
+        let slots = M::table().used_slots();
+        let mut next = self.finds?;
+        while let Some(slot) = slots.get(next) {
+            let index = next;
+            next += 1;
+            let status = slot.status();
+            if status.is_ready() && slot.is_in(self.enclave) {
+                self.finds = Some(next);
+                self.known[index] = status;
+                return Some(Message {
+                    kind: Kind::FOUND,
+                    task: slot.task(status),
+                    seq: status.seq(),
+                    cpu: status.cpu(),
+                    run: slot.run.load(Relaxed),
+                });
+            }
+        }
+        self.finds = None;
+        None
+    }
+
+    /// Returns the status of a task of the enclave.
+    #[inline]
+    pub fn status(&self, task: TaskId) -> Option<Status> {
+        let slot = &M::table().slots[task.index()];
+        let status = slot.status();
+        let is_it = status.generation() == task.generation();
+        (is_it && slot.is_in(self.enclave)).then_some(status)
+    }
+
+    /// Returns the task of the enclave that runs on a CPU.
+    pub fn running(&self, cpu: usize) -> Option<TaskId> {
+        let running = self.cpu_words(cpu).running.load(Acquire);
+        (running >> 32 != 0).then_some(TaskId::from_bits(running as u32))
+    }
+
+    /// Returns true if a CPU of the enclave waits for a decision and has none.
+    #[inline]
+    pub fn is_free(&self, cpu: usize) -> bool {
+        let words = self.cpu_words(cpu);
+        if self.is_alone && cpu == self.cpu {
+            return words.decisions.has_none();
+        }
+        let is_in = self.cpus() >> cpu & 1 != 0;
+        is_in && (cpu == self.cpu || words.is_free.load(Acquire)) && words.decisions.has_none()
+    }
+
+    /// Returns the number of decisions that wait for a CPU.
+    pub fn waiting(&self, cpu: usize) -> usize {
+        self.cpu_words(cpu).decisions.len()
+    }
+
+    #[inline(always)]
+    fn examine(&self, commit: &Commit) -> Result<u64, Refused> {
+        self.check().map_err(|_| Refused::Stopped)?;
+        let status = self.status(commit.task).ok_or(Refused::NoTask)?;
+        if !status.is_ready() {
+            return Err(Refused::NotReady);
+        }
+        if commit.seq.is_some_and(|seq| seq != status.seq()) {
+            return Err(Refused::Stale);
+        }
+        if commit.cpu >= 64 || self.cpus() >> commit.cpu & 1 == 0 {
+            return Err(Refused::Cpu);
+        }
+        let mut flags = 0;
+        if commit.unless_told {
+            flags |= Decision::UNLESS_TOLD;
+        }
+        if commit.preempts {
+            flags |= Decision::PREEMPTS;
+        }
+        Ok(Decision::new(commit.task, status.seq(), flags).0)
+    }
+
+    #[inline(always)]
+    fn push(&self, cpu: usize, decision: u64) -> Result<Ticket, Refused> {
+        let position = self.cpu_words(cpu).decisions.push(decision);
+        let position = position.ok_or(Refused::Full)?;
+        Ok(Ticket {
+            cpu,
+            position,
+            decision,
+        })
+    }
+
+    /// Interrupts a CPU that has a decision, if it must look at once.
+    #[inline(always)]
+    fn notify(&self, commit: &Commit) {
+        if commit.cpu != self.cpu
+            && (commit.preempts || self.cpu_words(commit.cpu).is_free.load(SeqCst))
+        {
+            kick::<M>(commit.cpu);
+        }
+    }
+
+    /// Decides that a ready task runs on a CPU of the enclave, after the decisions that wait there.
+    /// On the agent's own CPU that is when the agent waits. A CPU checks the decision again when it
+    /// follows it.
+    ///
+    /// # Errors
+    /// [`Refused`]. Only after [`Refused::Full`] does the task still wait for a decision.
+    #[inline(always)]
+    pub fn commit(&self, commit: Commit) -> Result<Ticket, Refused> {
+        let ticket = self.push(commit.cpu, self.examine(&commit)?)?;
+        self.notify(&commit);
+        Ok(ticket)
+    }
+
+    /// Runs a task on the agent's own CPU when the agent waits, before all decisions that wait there.
+    /// If the task is not ready then, or is none of this enclave, the agent runs again.
+    ///
+    /// Returns the task of the call before, if it has not run since. This one takes its place.
+    #[inline(always)]
+    #[must_use = "a task that is returned waits for a decision again"]
+    pub fn run_next(&self, task: TaskId) -> Option<TaskId> {
+        match self.own.next.swap(Decision::any(task).0, AcqRel) {
+            0 => None,
+            before => Some(Decision(before).task()),
+        }
+    }
+
+    /// Returns true if the agent's CPU is the only one of the enclave.
+    #[inline(always)]
+    pub const fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Commits a group: all decisions, or none if one is refused. The CPUs are told when all have
+    /// been made.
+    ///
+    /// # Errors
+    /// The index of the first decision that was refused, and why.
+    pub fn commit_all(&self, group: &[Commit]) -> Result<(), (usize, Refused)> {
+        for (at, commit) in group.iter().enumerate() {
+            self.examine(commit).map_err(|refused| (at, refused))?;
+            let is_twice = group[..at].iter().any(|other| other.task == commit.task);
+            if is_twice {
+                return Err((at, Refused::NotReady));
+            }
+        }
+        let mut tickets = Vec::with_capacity(group.len());
+        for (at, commit) in group.iter().enumerate() {
+            let pushed = self
+                .examine(commit)
+                .and_then(|decision| self.push(commit.cpu, decision));
+            match pushed {
+                Ok(ticket) => tickets.push(ticket),
+                Err(refused) => {
+                    // A CPU may have followed some: the group was for tasks that all were ready.
+                    for ticket in tickets {
+                        self.withdraw(ticket);
+                    }
+                    return Err((at, refused));
+                }
+            }
+        }
+        group.iter().for_each(|commit| self.notify(commit));
+        Ok(())
+    }
+
+    /// Adds decisions to a CPU that it follows without the agent. A task may stand in a plan several
+    /// times. A decision whose task is not ready when its turn comes is left out. Returns the number
+    /// of decisions that were added.
+    pub fn plan(&self, cpu: usize, tasks: &[TaskId]) -> usize {
+        if self.check().is_err() || cpu >= 64 || self.cpus() >> cpu & 1 == 0 {
+            return 0;
+        }
+        let words = self.cpu_words(cpu);
+        let mut added = 0;
+        for task in tasks {
+            let decision = Decision::any(*task);
+            if words.decisions.push(decision.0).is_none() {
+                break;
+            }
+            added += 1;
+        }
+        if added > 0 && cpu != self.cpu && words.is_free.load(SeqCst) {
+            kick::<M>(cpu);
+        }
+        added
+    }
+
+    /// Withdraws a decision. Returns false if the CPU has taken it already.
+    pub fn withdraw(&self, ticket: Ticket) -> bool {
+        let decisions = &self.cpu_words(ticket.cpu).decisions;
+        decisions.withdraw(ticket.position, ticket.decision)
+    }
+
+    /// Waits until there is a message. `yield_now` is a yield of the calling task, whose CPU is
+    /// [`cpu`](Self::cpu). It may return without a message.
+    ///
+    /// # Errors
+    /// [`Stopped`]
+    #[inline(always)]
+    pub fn wait(&self, yield_now: impl FnOnce()) -> Result<(), Stopped> {
+        self.check()?;
+        yield_now();
+        Ok(())
+    }
+}
+
+impl<M: TableSource> Drop for Agent<M> {
+    fn drop(&mut self) {
+        let words = self.enclave;
+        // The tasks of which it read that they are gone.
+        while let Some(index) = (self.gone as usize).checked_sub(1) {
+            let slot = &M::table().slots[index];
+            self.gone = slot.next_dead.load(Relaxed);
+            M::table().free_slot(slot);
+        }
+        if self.check().is_ok() {
+            end::<M>(words, End::AgentLeft, TaskId::from_bits(0), [0; 2]);
+        }
+    }
+}

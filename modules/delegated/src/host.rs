@@ -1,0 +1,81 @@
+//! [`AgentPolicy`]: a policy in ordinary code, and the loop that runs it in an agent's task.
+
+use crate::agent::{Agent, Commit, Refused, Stopped};
+use crate::message::{Kind, Message};
+use crate::status::TaskId;
+use crate::table::TableSource;
+
+/// A policy that an agent's task runs ([`serve`]), or the scheduler itself
+/// ([`set_fast_path`](crate::Enclave::set_fast_path)).
+pub trait AgentPolicy {
+    /// Is told what happened. After [`Kind::REDISCOVER`] it forgets all tasks. A task for which
+    /// [`is_ready`](Kind::is_ready) is true waits for a decision from then on.
+    fn told(&mut self, message: Message);
+
+    /// Chooses the ready task that runs next on a CPU that has nothing to do, and forgets it.
+    fn choose(&mut self, cpu: usize) -> Option<TaskId>;
+}
+
+/// Serves an enclave until it ends or the agent is replaced. `yield_now` yields the calling task.
+/// Returns why it stopped.
+pub fn serve<M: TableSource>(
+    agent: &mut Agent<M>,
+    policy: &mut impl AgentPolicy,
+    yield_now: impl Fn(),
+) -> Stopped {
+    loop {
+        while let Some(message) = agent.read() {
+            policy.told(message);
+        }
+        if agent.is_alone() {
+            let cpu = agent.cpu();
+            if let Some(task) = policy.choose(cpu)
+                && let Some(before) = agent.run_next(task)
+            {
+                recall(policy, before, cpu); // a message came first
+            }
+        } else {
+            decide_for_all(agent, policy);
+        }
+        if let Err(stopped) = agent.wait(&yield_now) {
+            return stopped;
+        }
+    }
+}
+
+/// Makes the next decision for each CPU that has nothing to do.
+#[inline(never)]
+fn decide_for_all<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
+    let mut cpus = agent.cpus();
+    while cpus != 0 {
+        let cpu = cpus.trailing_zeros() as usize;
+        cpus &= cpus - 1;
+        if agent.is_free(cpu) {
+            decide(agent, policy, cpu);
+        }
+    }
+}
+
+/// Makes the next decision for a CPU.
+fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy, cpu: usize) {
+    while let Some(task) = policy.choose(cpu) {
+        match agent.commit(Commit::new(task, cpu)) {
+            Ok(_) | Err(Refused::Stopped) => return,
+            Err(Refused::Full) => return recall(policy, task, cpu),
+            // A message about it is on the way.
+            Err(Refused::NoTask | Refused::NotReady | Refused::Stale | Refused::Cpu) => {}
+        }
+    }
+}
+
+/// Gives a task back to the policy, which waits for a decision again.
+#[cold]
+fn recall(policy: &mut impl AgentPolicy, task: TaskId, cpu: usize) {
+    policy.told(Message {
+        kind: Kind::RECALLED,
+        task,
+        seq: 0,
+        cpu,
+        run: 0,
+    });
+}

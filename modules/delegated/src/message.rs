@@ -1,0 +1,151 @@
+//! The messages that an agent gets.
+
+use core::fmt;
+use core::ops::BitOr;
+
+use crate::status::{Status, TaskId};
+
+/// The event that a message reports.
+// It is a number and not an enum, so that an agent reads it without a check.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Kind(u8);
+
+impl Kind {
+    /// The task has come to the enclave, and is ready.
+    pub const NEW: Self = Self(0);
+    /// It was blocked, and is ready.
+    pub const WOKEN: Self = Self(1);
+    /// It gave the CPU away by itself, and is ready.
+    pub const YIELDED: Self = Self(2);
+    /// The CPU was taken from it, and it is ready.
+    pub const PREEMPTED: Self = Self(3);
+    /// It has blocked or exited.
+    pub const BLOCKED: Self = Self(4);
+    /// It has left the enclave.
+    pub const DEPARTED: Self = Self(5);
+    /// It is dead.
+    pub const DEAD: Self = Self(6);
+    /// A timer tick hit it while it ran.
+    pub const TICK: Self = Self(7);
+    /// A decision about it was refused, because its affinity excludes that CPU. It is ready.
+    pub const AFFINITY: Self = Self(8);
+    /// A decision about it was refused, because the agent had been told of something new
+    /// ([`Commit::unless_told`](crate::Commit::unless_told)). It is ready.
+    pub const RECALLED: Self = Self(9);
+    /// It was found in the enclave after messages were lost, or by a new agent, and is ready.
+    pub const FOUND: Self = Self(10);
+    /// Messages were lost, or the agent is new: each ready task follows as [`FOUND`](Kind::FOUND).
+    pub const REDISCOVER: Self = Self(11);
+
+    /// Returns true if the task is ready by this message, and waits for a decision.
+    #[inline(always)]
+    pub const fn is_ready(self) -> bool {
+        Kinds::READY.has(self)
+    }
+
+    /// Returns the bit of the kind in a set.
+    #[inline(always)]
+    pub(crate) const fn bit(self) -> u64 {
+        1 << self.0
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&str; 12] = [
+            "NEW",
+            "WOKEN",
+            "YIELDED",
+            "PREEMPTED",
+            "BLOCKED",
+            "DEPARTED",
+            "DEAD",
+            "TICK",
+            "AFFINITY",
+            "RECALLED",
+            "FOUND",
+            "REDISCOVER",
+        ];
+        f.write_str(NAMES.get(usize::from(self.0)).unwrap_or(&"unknown"))
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(pub(crate) u32);
+
+impl Kinds {
+    /// The empty set.
+    pub const NONE: Self = Self(0);
+    /// The set of all kinds.
+    pub const ALL: Self = Self(u32::MAX);
+    /// The kinds after which the task is ready.
+    pub const READY: Self = Self::NONE
+        .and(Kind::NEW)
+        .and(Kind::WOKEN)
+        .and(Kind::YIELDED)
+        .and(Kind::PREEMPTED)
+        .and(Kind::AFFINITY)
+        .and(Kind::RECALLED)
+        .and(Kind::FOUND);
+
+    /// Returns the set with one kind more.
+    pub const fn and(self, kind: Kind) -> Self {
+        Self(self.0 | kind.bit() as u32)
+    }
+
+    /// Returns the set without a kind.
+    pub const fn without(self, kind: Kind) -> Self {
+        Self(self.0 & !(kind.bit() as u32))
+    }
+
+    /// Returns true if the kind is in the set.
+    #[inline(always)]
+    pub const fn has(self, kind: Kind) -> bool {
+        self.0 & kind.bit() as u32 != 0
+    }
+}
+
+impl BitOr for Kinds {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A message about a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Tells what happened.
+    pub kind: Kind,
+    /// Names the task. It means nothing in [`Kind::REDISCOVER`].
+    pub task: TaskId,
+    /// The sequence number of the task. Messages from several CPUs may come in another order; the
+    /// higher number is later. [`Agent::read`](crate::Agent::read) leaves out those that a later one
+    /// has overtaken.
+    pub seq: u32,
+    /// The CPU on which it happened.
+    pub cpu: usize,
+    /// The time for which the task has run since it came, in counts of the CPU's counter, modulo 2^44.
+    pub run: u64,
+}
+
+impl Message {
+    /// Packs the message into two words: the status word, and kind, task and time.
+    #[inline(always)]
+    pub(crate) const fn to_words(status: Status, kind: Kind, index: u16, run: u64) -> [u64; 2] {
+        [status.0, run << 20 | (kind.0 as u64) << 16 | index as u64]
+    }
+
+    #[inline(always)]
+    pub(crate) const fn from_words([status, event]: [u64; 2]) -> Self {
+        let status = Status(status);
+        Self {
+            kind: Kind((event >> 16 & 0xf) as u8),
+            task: TaskId::new((event & 0xffff) as usize, status.generation()),
+            seq: status.seq(),
+            cpu: status.cpu(),
+            run: event >> 20,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The two rings: messages from a CPU to an agent, and decisions from an agent to a CPU.
+//!
+//! ONE PRODUCER: only the CPU whose run queue's lock is held writes to its ring of messages.
+//!
+//! A ring of decisions has one consumer, the CPU. It may have several producers for a moment, while
+//! one agent replaces another. A producer publishes by one compare-and-swap of an entry, and all move
+//! the tail. So a producer that stops in between holds up no other.
+//!
+//! **Source.** The ring of one producer is Lamport's ("Specifying concurrent program modules", 1983).
+
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+
+#[cfg(not(all(test, loom)))]
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+
+use alloc::boxed::Box;
+use core::ptr;
+
+/// The most messages that a ring holds.
+pub const MAX_MESSAGES: usize = 1024;
+
+/// The two words of a message.
+pub type Words = [u64; 2];
+
+/// The messages of one CPU to one enclave's agent.
+pub struct Messages {
+    /// The next message to read. The agent moves it.
+    head: AtomicU32,
+    /// The place for the next message. The CPU moves it.
+    tail: AtomicU32,
+    /// The number of messages that fit.
+    length: AtomicU32,
+    /// [`MAX_MESSAGES`] entries, or null before the first use. They are never freed, since a CPU may
+    /// write into them at any time.
+    entries: AtomicPtr<[AtomicU64; 2]>,
+}
+
+impl Messages {
+    #[cfg(not(all(test, loom)))]
+    pub const fn new() -> Self {
+        Self {
+            head: AtomicU32::new(0),
+            tail: AtomicU32::new(0),
+            length: AtomicU32::new(0),
+            entries: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Makes the ring hold `length` messages, 1 to [`MAX_MESSAGES`]. No CPU uses the ring meanwhile.
+    pub fn set_length(&self, length: usize) {
+        if self.entries.load(Acquire).is_null() {
+            let entries: Box<[[AtomicU64; 2]]> =
+                (0..MAX_MESSAGES).map(|_| <_>::default()).collect();
+            self.entries.store(Box::leak(entries).as_mut_ptr(), Release);
+        }
+        self.length.store(length as u32, Relaxed);
+        self.head.store(self.tail.load(Acquire), Release);
+    }
+
+    /// Appends a message. Returns false if there is no room. ONE PRODUCER.
+    #[inline(always)]
+    pub fn push(&self, words: Words) -> bool {
+        let tail = self.tail.load(Relaxed);
+        if tail.wrapping_sub(self.head.load(Acquire)) >= self.length.load(Relaxed) {
+            return false;
+        }
+        // SAFETY: the length is 0 while there are no entries, and the index is below their number.
+        let entry = unsafe { &*self.entries.load(Relaxed).add(tail as usize % MAX_MESSAGES) };
+        entry[0].store(words[0], Relaxed);
+        entry[1].store(words[1], Relaxed);
+        self.tail.store(tail.wrapping_add(1), Release);
+        true
+    }
+
+    /// Takes the oldest message. If two agents do so at the same time, because one replaces the other,
+    /// both may get it, and it may come again.
+    #[inline(always)]
+    pub fn pop(&self) -> Option<Words> {
+        let head = self.head.load(Relaxed);
+        if head == self.tail.load(Acquire) {
+            return None;
+        }
+        // SAFETY: a message was written, so there are entries, and the index is below their number.
+        let entry = unsafe { &*self.entries.load(Relaxed).add(head as usize % MAX_MESSAGES) };
+        let words = [entry[0].load(Relaxed), entry[1].load(Relaxed)];
+        self.head.store(head.wrapping_add(1), Release);
+        Some(words)
+    }
+
+    /// Returns the number of messages that wait.
+    pub fn len(&self) -> usize {
+        let head = self.head.load(Acquire);
+        self.tail.load(Acquire).wrapping_sub(head) as usize
+    }
+}
+
+/// The most decisions that wait for a CPU.
+pub const MAX_DECISIONS: usize = 64;
+
+/// The decisions for one CPU, which are odd numbers. An entry without one has an even number, of the
+/// round in which it can take the next. So a producer that was overtaken finds its round gone.
+pub struct Decisions {
+    /// The decision that comes next. The CPU moves it.
+    head: AtomicU32,
+    /// The place for the next decision, or one that has just been filled. Producers move it.
+    tail: AtomicU32,
+    entries: [AtomicU64; MAX_DECISIONS],
+}
+
+/// A decision that was withdrawn.
+const WITHDRAWN: u64 = 1;
+
+/// Returns the content of an entry that waits for the decision at this position.
+#[inline(always)]
+const fn empty(position: u32) -> u64 {
+    ((position / MAX_DECISIONS as u32) as u64) << 1
+}
+
+impl Decisions {
+    #[cfg(not(all(test, loom)))]
+    pub const fn new() -> Self {
+        Self {
+            head: AtomicU32::new(0),
+            tail: AtomicU32::new(0),
+            entries: [const { AtomicU64::new(empty(0)) }; MAX_DECISIONS],
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&self, position: u32) -> &AtomicU64 {
+        &self.entries[position as usize % MAX_DECISIONS]
+    }
+
+    /// Appends a decision. Returns its position, or `None` if there is no room.
+    #[inline(always)]
+    pub fn push(&self, decision: u64) -> Option<u32> {
+        loop {
+            let tail = self.tail.load(Acquire);
+            let entry = self.entry(tail);
+            let found = entry.compare_exchange(empty(tail), decision, AcqRel, Relaxed);
+            let is_full = tail.wrapping_sub(self.head.load(Acquire)) == MAX_DECISIONS as u32;
+            if found.is_err() && is_full {
+                return None;
+            }
+            // The entry is filled, by this producer or by another.
+            let _ = (self.tail).compare_exchange(tail, tail.wrapping_add(1), AcqRel, Relaxed);
+            if found.is_ok() {
+                return Some(tail);
+            }
+        }
+    }
+
+    /// Withdraws a decision. Returns false if the CPU has taken it.
+    pub fn withdraw(&self, position: u32, decision: u64) -> bool {
+        let entry = self.entry(position);
+        (entry.compare_exchange(decision, WITHDRAWN, AcqRel, Relaxed)).is_ok()
+    }
+
+    /// Returns the first decision, which stays. Only the CPU calls it.
+    #[inline(always)]
+    pub fn first(&self) -> Option<u64> {
+        loop {
+            match self.entry(self.head.load(Relaxed)).load(Acquire) {
+                WITHDRAWN => drop(self.take(WITHDRAWN)),
+                even if even & 1 == 0 => return None,
+                decision => return Some(decision),
+            }
+        }
+    }
+
+    /// Takes the first decision, which [`first`](Self::first) returned. Returns false if it was
+    /// withdrawn. Only the CPU calls it.
+    #[inline(always)]
+    pub fn take(&self, decision: u64) -> bool {
+        let head = self.head.load(Relaxed);
+        let next = empty(head.wrapping_add(MAX_DECISIONS as u32));
+        let taken = (self.entry(head)).compare_exchange(decision, next, AcqRel, Relaxed);
+        if taken.is_ok() {
+            self.head.store(head.wrapping_add(1), Release);
+        }
+        taken.is_ok()
+    }
+
+    /// Takes the first decision, where no other CPU makes or withdraws one.
+    #[inline(always)]
+    pub fn take_alone(&self) -> bool {
+        let head = self.head.load(Relaxed);
+        let next = empty(head.wrapping_add(MAX_DECISIONS as u32));
+        self.entry(head).store(next, Relaxed);
+        self.head.store(head.wrapping_add(1), Relaxed);
+        true
+    }
+
+    /// Returns true if no decision waits, for the CPU.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.head.load(Relaxed) == self.tail.load(Relaxed)
+    }
+
+    /// Returns true if no decision waits that was not withdrawn.
+    #[inline(always)]
+    pub fn has_none(&self) -> bool {
+        self.is_empty() || self.are_all_withdrawn()
+    }
+
+    #[cold]
+    fn are_all_withdrawn(&self) -> bool {
+        let head = self.head.load(Acquire);
+        let mut waiting = (0..self.len() as u32).map(|n| self.entry(head.wrapping_add(n)));
+        waiting.all(|entry| entry.load(Acquire) == WITHDRAWN)
+    }
+
+    /// Returns the number of decisions that wait, withdrawn ones included, and one that is being made.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        let tail = self.tail.load(Acquire);
+        (tail.wrapping_sub(self.head.load(Acquire)) as i32).max(0) as usize
+    }
+}

@@ -1,0 +1,1188 @@
+//! [`DelegatedScheduler`]: the scheduler of one CPU.
+//!
+//! A task outside all enclaves has no link, and goes straight to the [round robin](crate::outside).
+//! While `attention` is false, so does a pick. All else is out of line.
+
+use alloc::sync::Arc;
+use core::marker::PhantomData;
+use core::ptr;
+use core::sync::atomic::{Ordering::*, fence};
+
+use sched_core::base::BaseScheduler;
+use sched_core::clock::{Clock, CpuCounter};
+use sched_core::event::Adapter;
+use sched_smp::{Machine, SmpStateSource, SmpVariant, WorkSharing};
+
+use crate::decision::Decision;
+use crate::enclave::{End, end, kick, tell};
+use crate::host::AgentPolicy;
+use crate::message::{Kind, Message};
+use crate::outside::{Outside, OutsideScheduler};
+use crate::status::{State, Status, TaskId};
+use crate::table::{
+    ACTIVE, CpuWords, EnclaveWords, FAST, Slot, SystemTable, Table, TableSource, WAKES, urgent,
+};
+use crate::task::{AGENT, DEPARTS, DelegatedTask, MARKS};
+
+type Handle<T, M> = Arc<DelegatedTask<T, M>>;
+
+/// The delegated scheduler of one CPU; `C` is where it reads the time, `M` where it finds its table.
+pub type DelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
+    Delegated<T, C, M, Adapter<Outside<T, M>>>;
+
+/// The same on one of several CPUs.
+pub type SmpDelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
+    Delegated<T, C, M, WorkSharing<Outside<T, M>, <M as TableSource>::Smp>>;
+
+/// A scheduler around one for the tasks outside all enclaves.
+// The field that a pick reads first is first.
+#[repr(C)]
+pub struct Delegated<T, C, M: TableSource, S> {
+    /// A delegated task, an agent or another CPU may have something for the next pick.
+    attention: bool,
+    /// The delegated task or agent that ran was put back since the last pick.
+    has_returned: bool,
+    /// A task outside is next, if one is ready (rule 7).
+    owes_outside: bool,
+    /// The machine has told which CPU this is.
+    is_connected: bool,
+    /// The number of times in a row that the agent went before a decision (rule 6).
+    agent_turns: u8,
+    /// The CPU, known from the first pick or tick on.
+    cpu: Option<u8>,
+    /// The link of the running delegated task or agent; null for any other.
+    current: *mut Slot,
+    /// The time at which the running delegated task was picked.
+    began: u64,
+    /// The task of the agent, while it does not run.
+    agent: Option<Handle<T, M>>,
+    outside: S,
+    /// The slot of the task whose stack this CPU may still use, or null.
+    in_flight: *mut Slot,
+    /// The task that ran here and has left its enclave, while this CPU may still use its stack.
+    leaving: Option<Handle<T, M>>,
+    types: PhantomData<fn() -> C>,
+}
+
+// SAFETY: the pointers lead to slots of the table, which are never freed and are shared by all CPUs.
+unsafe impl<T: Send + Sync, C, M: TableSource, S: Send> Send for Delegated<T, C, M, S> {}
+
+/// The agent goes before waiting decisions at most this often in a row (rule 6).
+const AGENT_TURNS: u8 = 2;
+/// A pick asks the fast path at most this often.
+const FAST_CHOICES: usize = 4;
+
+impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
+    /// Creates an empty scheduler.
+    pub const fn new() -> Self {
+        Self {
+            attention: false,
+            has_returned: false,
+            owes_outside: false,
+            is_connected: false,
+            agent_turns: 0,
+            cpu: None,
+            current: ptr::null_mut(),
+            began: 0,
+            agent: None,
+            outside: S::NEW,
+            in_flight: ptr::null_mut(),
+            leaving: None,
+            types: PhantomData,
+        }
+    }
+
+    /// Returns the name that ArceOS prints at boot.
+    pub const fn scheduler_name() -> &'static str {
+        "DELEGATED"
+    }
+}
+
+impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Default for Delegated<T, C, M, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, C, M: TableSource> SmpVariant for DelegatedScheduler<T, C, M> {
+    type Smp = SmpDelegatedScheduler<T, C, M>;
+}
+
+/// Returns the machine, if there are several CPUs and they are connected.
+fn machine<M: TableSource>() -> Option<&'static Machine> {
+    M::smp_state().machine()
+}
+
+/// Returns true if this task runs on the calling CPU.
+fn has_cpu<T, M: TableSource>(task: &Handle<T, M>) -> bool {
+    let current = machine::<M>().map(|machine| (machine.current)());
+    current == Some(Arc::as_ptr(task).cast())
+}
+
+/// Returns the slot of a link that is neither null nor marked as an agent's.
+#[inline(always)]
+fn slot_of(link: *mut Slot) -> &'static Slot {
+    // SAFETY: such a link leads to a slot of the table, which is never freed.
+    unsafe { &*link.map_addr(|at| at & !MARKS) }
+}
+
+impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
+    /// Returns the calling CPU, in a pick or a tick. CPUs that are not connected do not know their
+    /// number. Then the first that calls is CPU 0, and the others delegate nothing.
+    #[inline(always)]
+    fn here(&mut self) -> Option<usize> {
+        match self.cpu {
+            Some(cpu) if self.is_connected || !S::SEVERAL => Some(usize::from(cpu)),
+            _ => self.find_here(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_here(&mut self) -> Option<usize> {
+        let table = M::table();
+        if let Some(machine) = machine::<M>().filter(|_| S::SEVERAL) {
+            self.cpu = Some((machine.this_cpu)() as u8);
+            self.is_connected = true;
+        } else {
+            let own = ptr::from_ref(self).addr();
+            let first = table.first.compare_exchange(0, own, Relaxed, Relaxed);
+            let is_first = first.map_or_else(|first| first == own, |_| true);
+            self.cpu = is_first.then_some(0);
+        }
+        let cpu = usize::from(self.cpu?);
+        table.cpus[cpu].has_joined.store(true, Release);
+        Some(cpu)
+    }
+
+    /// Returns this CPU, which is known.
+    #[inline(always)]
+    fn cpu(&self) -> usize {
+        match S::SEVERAL {
+            true => usize::from(self.cpu.unwrap_or(0)) % sched_smp::MAX_CPUS,
+            false => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &'static CpuWords {
+        &M::table().cpus[self.cpu()]
+    }
+
+    /// Sends a message about a task that has this status, and wakes the agent if it must.
+    #[inline(never)]
+    fn post(
+        &self,
+        enclave: &'static EnclaveWords,
+        kind: Kind,
+        slot: &Slot,
+        status: Status,
+        run: u64,
+    ) {
+        let route = enclave.route.load(Acquire);
+        if route & kind.bit() == 0 {
+            return; // not sent, or the enclave has ended
+        }
+        if route & FAST != 0 {
+            return self.post_fast(enclave, kind, slot, status, run);
+        }
+        let wakes = route >> WAKES & kind.bit() != 0;
+        self.push(enclave, kind, slot, status, run);
+        if S::SEVERAL || wakes {
+            return tell::<M>(enclave, wakes);
+        }
+        self.words().told.store(true, Relaxed);
+    }
+
+    /// Writes a message into the ring of this CPU.
+    #[inline(always)]
+    fn push(&self, enclave: &EnclaveWords, kind: Kind, slot: &Slot, status: Status, run: u64) {
+        let words = Message::to_words(status, kind, slot.index.load(Relaxed) as u16, run);
+        if !enclave.messages[self.cpu()].push(words) {
+            enclave.lose_message();
+        }
+    }
+
+    /// Calls the policy on the fast path.
+    #[inline(always)]
+    fn with_fast<R>(
+        enclave: &'static EnclaveWords,
+        call: impl FnOnce(&mut dyn AgentPolicy) -> R,
+    ) -> Option<R> {
+        if S::SEVERAL {
+            return enclave
+                .fast
+                .lock()
+                .as_deref_mut()
+                .map(|policy| call(policy));
+        }
+        // SAFETY: on one CPU, scheduler calls do not interrupt each other. A task that replaces the
+        // policy first takes this path out of the route.
+        let policy = unsafe { &mut *enclave.fast.as_mut_ptr() };
+        policy.as_deref_mut().map(|policy| call(policy))
+    }
+
+    /// Tells the policy on the fast path, and interrupts a CPU that may run the task.
+    #[inline(never)]
+    fn post_fast(
+        &self,
+        enclave: &'static EnclaveWords,
+        kind: Kind,
+        slot: &Slot,
+        status: Status,
+        run: u64,
+    ) {
+        let seq = status.seq();
+        let message = Message {
+            kind,
+            task: slot.task(status),
+            seq,
+            cpu: status.cpu(),
+            run,
+        };
+        Self::with_fast(enclave, |policy| {
+            if !S::SEVERAL || slot.told_seq.swap(seq, Relaxed) != seq || kind == Kind::TICK {
+                policy.told(message);
+            }
+        });
+        if S::SEVERAL && kind.is_ready() {
+            self.kick_free(enclave);
+        }
+    }
+
+    /// Interrupts a CPU of the enclave that has nothing to do.
+    fn kick_free(&self, enclave: &'static EnclaveWords) {
+        fence(SeqCst);
+        let mut cpus = enclave.cpus.load(Relaxed) & !(1 << self.cpu());
+        while cpus != 0 {
+            let cpu = cpus.trailing_zeros() as usize;
+            cpus &= cpus - 1;
+            if M::table().cpus[cpu].is_free.load(SeqCst) {
+                return kick::<M>(cpu);
+            }
+        }
+    }
+
+    /// Ends the flight of the task that this CPU put back before its last pick. It is called only by
+    /// this CPU: in a pick, in a tick, or when its running task comes back. Another CPU that puts a
+    /// task into this queue proves nothing.
+    #[inline(always)]
+    fn settle(&mut self) {
+        if S::SEVERAL && (!self.in_flight.is_null() || self.leaving.is_some()) {
+            self.settle_slow();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_slow(&mut self) {
+        if let Some(task) = self.leaving.take() {
+            self.outside.add_task(task);
+        }
+        let link = core::mem::replace(&mut self.in_flight, ptr::null_mut());
+        if link.is_null() {
+            return;
+        }
+        let slot = slot_of(link);
+        let status = slot.status();
+        if status.state() != State::InFlight || status.cpu() != self.cpu() {
+            return; // this CPU has picked it again
+        }
+        if self.departs(slot) && slot.enclave().is_active() {
+            // SAFETY: SLOT. A task in flight here can be taken by this CPU only.
+            let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
+            self.depart(slot);
+            return self.put_outside(task, false, false);
+        }
+        let wanted_by = slot.set_and_look(status.with(State::Ready, status.cpu()));
+        if !slot.enclave().is_active() {
+            self.release_ready(slot);
+        } else if let Some(cpu) = wanted_by {
+            slot.wanted_by.store(0, Relaxed);
+            kick::<M>(cpu);
+        }
+    }
+
+    /// Returns true if the task of this slot, which was in flight here, departs.
+    fn departs(&self, slot: &Slot) -> bool {
+        let task: *const DelegatedTask<T, M> = slot.handle.load(Relaxed).cast_const().cast();
+        // SAFETY: SLOT. The task is in flight here, so no other CPU takes it.
+        unsafe { (*task).policy_state().link().addr() & DEPARTS != 0 }
+    }
+
+    /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does.
+    fn release_ready(&mut self, slot: &'static Slot) {
+        let status = slot.status();
+        let is_here = match status.state() {
+            State::Ready => true,
+            State::Stays => status.cpu() == self.cpu(),
+            _ => false,
+        };
+        if is_here && slot.change(status, status.with(State::Joining, 0)) {
+            // SAFETY: SLOT. This call has changed the word, so the handle is its own.
+            let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
+            task.policy_state().set_link(ptr::null_mut());
+            M::table().free_slot(slot);
+            self.outside.add_task(task);
+        }
+    }
+
+    /// Puts a task into the queue of those outside. One that did not run here is added as a new one.
+    /// The scheduler of those outside may take it for its running task, which it does not know to have
+    /// left.
+    fn put_outside(&mut self, task: Handle<T, M>, preempt: bool, has_run: bool) {
+        task.policy_state().set_link(ptr::null_mut());
+        let stays = M::Smp::PREEMPTED_STAY && preempt;
+        match has_run {
+            false => self.outside.add_task(task),
+            true if !S::SEVERAL || stays => self.outside.put_prev_task(task, preempt),
+            true => {
+                self.settle();
+                self.leaving = Some(task);
+                self.has_returned = true;
+                self.attention = true;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn sweep_if_asked(&mut self, words: &CpuWords) {
+        if words.urgent.load(Relaxed) & urgent::SWEEP != 0 {
+            words.urgent.fetch_and(!urgent::SWEEP, AcqRel);
+            self.sweep();
+        }
+    }
+
+    /// Makes all ready tasks of ended enclaves tasks outside.
+    #[cold]
+    #[inline(never)]
+    fn sweep(&mut self) {
+        for slot in M::table().used_slots() {
+            if slot.status().is_ready() && !slot.enclave().is_active() {
+                self.release_ready(slot);
+            }
+        }
+    }
+
+    /// Puts back a task that has a link.
+    #[inline(never)]
+    fn put_linked(&mut self, task: Handle<T, M>, preempt: bool) {
+        let link = task.policy_state().link();
+        if preempt || !ptr::eq(link, self.current) {
+            return self.put_rare(task, preempt);
+        }
+        self.settle(); // the running task comes back, so this CPU calls
+        self.current = ptr::null_mut();
+        self.has_returned = true;
+        if link.addr() & MARKS != 0 {
+            if self.words().agent.load(Acquire) != link.addr() || self.agent.is_some() {
+                return self.put_rare(task, preempt);
+            }
+            // SAFETY: it was none, so nothing is dropped.
+            return unsafe { ptr::write(&raw mut self.agent, Some(task)) };
+        }
+        let slot = slot_of(link);
+        let enclave = slot.enclave();
+        let route = enclave.route.load(Acquire);
+        // The kinds are compared as one word: the enclave is active, and its agent is told of yields.
+        const LOOK: u64 = ACTIVE | FAST | Kind::YIELDED.bit() | Kind::YIELDED.bit() << WAKES;
+        let differs = (route & LOOK) ^ (ACTIVE | Kind::YIELDED.bit());
+        if S::SEVERAL || differs != 0 {
+            if !S::SEVERAL && differs == FAST {
+                let (status, run) = self.make_ready(slot, task, State::Ready);
+                return self.post_fast(enclave, Kind::YIELDED, slot, status, run);
+            }
+            return self.put_returned(task, preempt);
+        }
+        let (status, run) = self.make_ready(slot, task, State::Ready);
+        self.push(enclave, Kind::YIELDED, slot, status, run);
+        self.words().told.store(true, Relaxed);
+    }
+
+    /// Makes the task that ran here until now ready. Returns its new status and its run time.
+    #[inline(always)]
+    fn make_ready(&mut self, slot: &Slot, task: Handle<T, M>, state: State) -> (Status, u64) {
+        let now = C::now().0;
+        let run = (slot.run.load(Relaxed)).wrapping_add(now.wrapping_sub(self.began));
+        slot.run.store(run, Relaxed);
+        let status = slot.status().returned(state);
+        slot.handle
+            .store(Arc::into_raw(task).cast_mut().cast(), Relaxed);
+        slot.since.store(now, Relaxed);
+        slot.set(status);
+        (status, run)
+    }
+
+    /// Puts back the task of an enclave that ran here until now.
+    #[inline(never)]
+    fn put_returned(&mut self, task: Handle<T, M>, preempt: bool) {
+        let link = task.policy_state().link();
+        let slot = slot_of(link);
+        let enclave = slot.enclave();
+        if S::SEVERAL {
+            self.words().running.store(0, Relaxed);
+        }
+        let stays = S::SEVERAL && M::Smp::PREEMPTED_STAY && preempt;
+        if !enclave.is_active() && (!S::SEVERAL || stays) {
+            M::table().free_slot(slot);
+            return self.put_outside(task, preempt, true);
+        } // otherwise it is in flight first
+        let state = match preempt {
+            _ if !S::SEVERAL => State::Ready,
+            true if M::Smp::PREEMPTED_STAY => State::Stays,
+            _ => State::InFlight,
+        };
+        let (status, run) = self.make_ready(slot, task, state);
+        if S::SEVERAL && state == State::InFlight {
+            self.in_flight = link;
+        }
+        let kind = match preempt {
+            true => Kind::PREEMPTED,
+            false => Kind::YIELDED,
+        };
+        self.post(enclave, kind, slot, status, run);
+        self.note_end(enclave);
+    }
+
+    /// Looks for the tasks of an enclave that ended while a task was put back.
+    fn note_end(&self, enclave: &EnclaveWords) {
+        fence(SeqCst);
+        if !enclave.is_active() {
+            self.words().urgent.fetch_or(urgent::SWEEP, Relaxed);
+        }
+    }
+
+    /// Puts back a task that has a link and is not the running one of an enclave.
+    #[inline(never)]
+    fn put_rare(&mut self, task: Handle<T, M>, preempt: bool) {
+        let link = task.policy_state().link();
+        if link.addr() & AGENT != 0 {
+            return self.put_agent(task, preempt);
+        }
+        if self.cpu.is_none() {
+            return self.outside.put_prev_task(task, preempt); // no CPU of an enclave
+        }
+        let slot = slot_of(link);
+        let enclave = slot.enclave();
+        if ptr::eq(self.current, ptr::from_ref(slot)) {
+            self.settle();
+            self.current = ptr::null_mut();
+            self.has_returned = true;
+            if link.addr() & DEPARTS == 0 || S::SEVERAL && !preempt {
+                return self.put_returned(task, preempt);
+            }
+            self.words().running.store(0, Relaxed);
+        }
+        let status = slot.status();
+        let has_run = matches!(status.state(), State::Joining | State::Running);
+        if !enclave.is_active() {
+            M::table().free_slot(slot);
+            return self.put_outside(task, preempt, has_run);
+        }
+        if link.addr() & DEPARTS != 0 {
+            self.depart(slot);
+            return self.put_outside(task, preempt, has_run);
+        }
+        let cpus = enclave.cpus.load(Relaxed);
+        if S::SEVERAL && M::Smp::PREEMPTED_STAY && preempt && cpus >> self.cpu() & 1 == 0 {
+            // It has to stay on a CPU outside the enclave, and joins later.
+            return self.outside.put_prev_task(task, preempt);
+        }
+        let (kind, state) = match status.state() {
+            State::Joining if S::SEVERAL && has_cpu::<T, M>(&task) => {
+                // It ran as a task outside, and is in flight until the next call after the pick.
+                self.settle();
+                self.has_returned = true;
+                self.words().urgent.fetch_or(urgent::JOINED, Relaxed);
+                let stays = preempt && M::Smp::PREEMPTED_STAY;
+                (
+                    Kind::NEW,
+                    if stays { State::Stays } else { State::InFlight },
+                )
+            }
+            State::Joining => (Kind::NEW, State::Ready),
+            _ => (Kind::WOKEN, State::Ready),
+        };
+        let status = status.next(state, self.cpu());
+        slot.handle
+            .store(Arc::into_raw(task).cast_mut().cast(), Relaxed);
+        slot.since.store(C::now().0, Relaxed);
+        slot.set(status);
+        if S::SEVERAL && state == State::InFlight {
+            self.in_flight = link;
+        }
+        self.attention = true;
+        self.post(enclave, kind, slot, status, slot.run.load(Relaxed));
+        self.note_end(enclave);
+    }
+
+    /// Puts back an agent.
+    fn put_agent(&mut self, task: Handle<T, M>, preempt: bool) {
+        let link = task.policy_state().link();
+        // An agent that yielded has been forgotten as the running task.
+        let has_yielded = self.has_returned && self.current.is_null() && !preempt;
+        let is_preempted = ptr::eq(link, self.current);
+        if is_preempted {
+            self.settle();
+            self.current = ptr::null_mut();
+            self.has_returned = true;
+        }
+        if self.words().agent.load(Acquire) != link.addr() || self.cpu.is_none() {
+            if preempt {
+                task.policy_state().demote();
+            }
+            let has_run = match S::SEVERAL {
+                true => has_cpu::<T, M>(&task),
+                false => has_yielded || is_preempted,
+            };
+            return self.put_outside(task, preempt, has_run);
+        }
+        if !has_yielded {
+            self.words().urgent.fetch_or(urgent::AGENT, Relaxed);
+        }
+        self.attention = true;
+        if let Some(replaced) = self.agent.replace(task) {
+            self.put_former_agent(replaced);
+        }
+    }
+
+    /// Puts back the waiting task of an agent that was replaced, or whose enclaves have ended.
+    #[cold]
+    #[inline(never)]
+    fn put_former_agent(&mut self, task: Handle<T, M>) {
+        self.put_outside(task, false, false);
+    }
+
+    /// Handles the running task, which has left without being put back. Returns true if it was one
+    /// outside, or if there was none.
+    #[inline(never)]
+    fn note_departure(&mut self) -> bool {
+        let current = core::mem::replace(&mut self.current, ptr::null_mut());
+        if current.is_null() {
+            return true;
+        }
+        if current.addr() & AGENT != 0 {
+            return false;
+        }
+        let slot = slot_of(current);
+        let status = slot.status();
+        self.words().running.store(0, Relaxed);
+        if status.state() == State::Running && status.cpu() == self.cpu() {
+            let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
+            slot.run.store(run, Relaxed);
+            let status = status.next(State::Blocked, status.cpu());
+            slot.set(status);
+            self.post(slot.enclave(), Kind::BLOCKED, slot, status, run);
+        } // otherwise it has migrated
+        false
+    }
+
+    /// Picks while there is something to look at.
+    #[inline(never)]
+    fn pick_slow(&mut self) -> Option<Handle<T, M>> {
+        let words = self.words();
+        let has_returned = core::mem::replace(&mut self.has_returned, false);
+        let outside_is_next = self.owes_outside && self.outside.policy().has_ready();
+        if !has_returned || outside_is_next || words.urgent.load(Relaxed) != 0 {
+            return self.pick_rare(has_returned);
+        }
+        self.owes_outside = true;
+        let next = words.next.load(Relaxed);
+        if next != 0 {
+            words.next.store(0, Relaxed);
+            let slot = &M::table().slots[Decision(next).task().index()];
+            let status = slot.status();
+            let may_begin = Decision(next).allows(status) && words.has(slot);
+            if !S::SEVERAL && may_begin {
+                slot.set(status.run_again());
+                return Some(self.begin(slot, words));
+            }
+            return self.pick_next_slow(words, Decision(next));
+        }
+        if words.told.load(Relaxed) {
+            if words.decisions.is_empty()
+                && let Some(agent) = self.pick_agent(words)
+            {
+                return Some(agent);
+            }
+        } else if !S::SEVERAL && words.is_fast.load(Relaxed) {
+            return self.pick_fast(words);
+        }
+        self.pick_last(words)
+    }
+
+    /// Picks the task that the fast path chooses.
+    #[inline(always)]
+    fn pick_fast(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        if let Some(enclave) = words.enclave()
+            && !enclave.has_rare.load(Relaxed)
+            && let Some(Some(task)) = Self::with_fast(enclave, |policy| policy.choose(0))
+        {
+            let slot = &M::table().slots[task.index()];
+            let status = slot.status();
+            if Decision::any(task).allows(status) && words.has(slot) {
+                slot.set(status.run_again());
+                return Some(self.begin(slot, words));
+            }
+        }
+        self.pick_last(words)
+    }
+
+    /// Picks if neither is next: a decision of the agent here, nor the agent.
+    #[inline(never)]
+    fn pick_last(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        match self.pick_delegated(words) {
+            None => self.pick_outside(words),
+            task => task,
+        }
+    }
+
+    /// Picks the task of the decision of the agent here. If that is refused, the agent runs again.
+    #[inline(never)]
+    fn pick_next_slow(
+        &mut self,
+        words: &'static CpuWords,
+        decision: Decision,
+    ) -> Option<Handle<T, M>> {
+        let slot = &M::table().slots[decision.task().index()];
+        loop {
+            let status = slot.status();
+            if S::SEVERAL && status.state() == State::InFlight && status.cpu() != self.cpu() {
+                slot.wanted_by.store(self.cpu() as u32 + 1, SeqCst);
+                if slot.status() != status {
+                    continue;
+                }
+                words.next.store(decision.0, Relaxed);
+                kick::<M>(status.cpu()); // its next scheduler call ends the flight
+                return self.pick_outside(words);
+            }
+            if decision.allows(status) && words.has(slot) && self.claim(slot, status) {
+                if !S::SEVERAL || self.may_run_here(slot, status) {
+                    return Some(self.begin(slot, words));
+                }
+                self.refuse_cpu(slot, status);
+            }
+            words.urgent.fetch_or(urgent::AGENT, Relaxed);
+            return self.pick_last(words);
+        }
+    }
+
+    /// Picks after any other event than the return of a delegated task or an agent.
+    #[inline(never)]
+    fn pick_rare(&mut self, has_returned: bool) -> Option<Handle<T, M>> {
+        if self.here().is_none() {
+            return self.outside.pick_next_task();
+        }
+        let words = self.words();
+        let mut was_outside = false;
+        if !has_returned {
+            self.settle();
+            was_outside = self.note_departure();
+        } else if words.urgent.load(Relaxed) & urgent::JOINED != 0 {
+            words.urgent.fetch_and(!urgent::JOINED, AcqRel);
+            was_outside = true;
+        }
+        words.attention.store(false, Relaxed);
+        words.kicked.swap(false, AcqRel);
+        self.sweep_if_asked(words);
+        if self.owes_outside && self.outside.policy().has_ready() {
+            self.owes_outside = false;
+            return self.outside.pick_next_task();
+        }
+        match self.pick_delegated(words) {
+            None => self.pick_outside(words),
+            task => {
+                if was_outside {
+                    self.forget_outside();
+                }
+                task
+            }
+        }
+    }
+
+    /// Picks a task outside, or none.
+    #[inline(never)]
+    fn pick_outside(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        self.attention = S::SEVERAL && (!self.in_flight.is_null() || self.leaving.is_some());
+        match self.outside.pick_next_task() {
+            None if self.watch(words) => self.outside.pick_next_task(),
+            task => task,
+        }
+    }
+
+    /// Tells the scheduler of the tasks outside that its running task has left, if it has.
+    fn forget_outside(&mut self) {
+        if let Some(first) = self.outside.pick_next_task() {
+            self.outside.put_prev_task(first, true); // it stays the first
+        }
+    }
+
+    /// Picks the agent or the task of a decision.
+    fn pick_delegated(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        self.owes_outside = true;
+        let agent_is_ready = words.urgent.load(Relaxed) != 0 && self.agent.is_some();
+        let next = words.next.load(Relaxed);
+        let first = match next {
+            0 => words.decisions.first(),
+            next => Some(next),
+        };
+        let Some(decision) = first else {
+            if agent_is_ready || words.told.load(Relaxed) && self.agent.is_some() {
+                return self.pick_agent(words);
+            }
+            return self.find_no_decision(words);
+        };
+        if agent_is_ready && self.agent_turns < AGENT_TURNS {
+            let is_told = words.urgent.load(Relaxed) & urgent::WOKEN != 0;
+            if Decision(decision).has(Decision::UNLESS_TOLD) && is_told {
+                self.recall(words, Decision(decision));
+            }
+            self.agent_turns += 1;
+            return self.pick_agent(words);
+        }
+        self.agent_turns = 0;
+        if next == 0 {
+            return self.pick_decision(words, decision);
+        }
+        words.next.store(0, Relaxed);
+        self.pick_next_slow(words, Decision(decision))
+    }
+
+    #[inline(always)]
+    fn pick_agent(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        let agent = self.agent.take()?;
+        self.attention = true;
+        words.told.store(false, Relaxed);
+        if words.urgent.load(Relaxed) != 0 {
+            words.urgent.fetch_and(urgent::SWEEP, AcqRel);
+        }
+        if S::SEVERAL {
+            words.waits.store(false, Relaxed);
+        }
+        let link = agent.policy_state().link();
+        if words.agent.load(Acquire) != link.addr() {
+            self.put_former_agent(agent);
+            return None;
+        }
+        self.current = link;
+        Some(agent)
+    }
+
+    /// Picks the task of the next decision that can be followed. `decision` is the first one.
+    #[inline(always)]
+    fn pick_decision(
+        &mut self,
+        words: &'static CpuWords,
+        mut decision: u64,
+    ) -> Option<Handle<T, M>> {
+        let cpu = self.cpu();
+        loop {
+            let slot = &M::table().slots[Decision(decision).task().index()];
+            let status = slot.status();
+            if S::SEVERAL && status.state() == State::InFlight && status.cpu() != cpu {
+                slot.wanted_by.store(cpu as u32 + 1, SeqCst);
+                if slot.status() == status {
+                    kick::<M>(status.cpu()); // its next scheduler call ends the flight
+                    return None;
+                }
+                continue;
+            }
+            if self.take(words, decision)
+                && Decision(decision).allows(status)
+                && (!S::SEVERAL || words.has(slot))
+                && self.claim(slot, status)
+            {
+                if !S::SEVERAL || self.may_run_here(slot, status) {
+                    return Some(self.begin(slot, words));
+                }
+                self.refuse_cpu(slot, status);
+            }
+            // It was withdrawn or is refused.
+            match words.decisions.first() {
+                Some(next) => decision = next,
+                None => {
+                    self.tell_refusal(words);
+                    return self.find_no_decision(words);
+                }
+            }
+        }
+    }
+
+    /// Lets the agent decide again, because its last decision for this CPU was refused. A refusal
+    /// need not cause a message: the agent may have decided twice on the same task.
+    #[cold]
+    #[inline(never)]
+    fn tell_refusal(&self, words: &CpuWords) {
+        if let Some(enclave) = words.enclave() {
+            tell::<M>(enclave, false);
+        }
+    }
+
+    /// Takes the first decision. Returns false if it was withdrawn.
+    #[inline(always)]
+    fn take(&self, words: &CpuWords, decision: u64) -> bool {
+        match S::SEVERAL {
+            true => words.decisions.take(decision),
+            false => words.decisions.take_alone(),
+        }
+    }
+
+    /// Makes a ready task run here. Returns false if another CPU was faster.
+    #[inline(always)]
+    fn claim(&self, slot: &Slot, status: Status) -> bool {
+        let running = status.with(State::Running, self.cpu());
+        if S::SEVERAL {
+            return slot.change(status, running);
+        }
+        slot.set(running);
+        true
+    }
+
+    /// Handles a pick that has no decision: asks the fast path, or lets the agent know.
+    #[inline(never)]
+    fn find_no_decision(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        if let Some(enclave) = words.enclave() {
+            if enclave.route.load(Acquire) & FAST != 0 {
+                if S::SEVERAL {
+                    words.is_free.store(true, SeqCst);
+                }
+                if let Some(task) = self.choose_fast(enclave, words) {
+                    return Some(task);
+                }
+            } else if S::SEVERAL && !words.is_free.swap(true, SeqCst) {
+                tell::<M>(
+                    enclave,
+                    enclave.agent_cpu.load(Relaxed) != self.cpu() as u32,
+                );
+                if let Some(decision) = words.decisions.first() {
+                    return self.pick_decision_again(words, decision);
+                }
+            }
+        }
+        self.agent.as_ref()?;
+        if S::SEVERAL {
+            words.waits.store(true, SeqCst);
+        }
+        match words.told.load(SeqCst) || words.agent.load(Relaxed) == 0 {
+            true => self.pick_agent(words),
+            false => None,
+        }
+    }
+
+    #[inline(never)]
+    fn pick_decision_again(
+        &mut self,
+        words: &'static CpuWords,
+        decision: u64,
+    ) -> Option<Handle<T, M>> {
+        self.pick_decision(words, decision)
+    }
+
+    /// Picks the task that the policy on the fast path chooses.
+    #[inline(always)]
+    fn choose_fast(
+        &mut self,
+        enclave: &'static EnclaveWords,
+        words: &'static CpuWords,
+    ) -> Option<Handle<T, M>> {
+        if enclave.has_rare.load(Relaxed) {
+            self.tell_fast_all(enclave);
+        }
+        let cpu = self.cpu();
+        for _ in 0..FAST_CHOICES {
+            let task = Self::with_fast(enclave, |policy| policy.choose(cpu))??;
+            let slot = &M::table().slots[task.index()];
+            let status = slot.status();
+            let is_it = status.generation() == task.generation() && status.is_ready();
+            if !is_it || !slot.is_in(enclave) {
+                continue;
+            }
+            if S::SEVERAL && status.state() == State::InFlight && status.cpu() != cpu {
+                slot.wanted_by.store(cpu as u32 + 1, SeqCst);
+                self.give_back_fast(enclave, slot, Kind::RECALLED);
+                kick::<M>(status.cpu());
+                continue;
+            }
+            if !self.claim(slot, status) {
+                self.give_back_fast(enclave, slot, Kind::RECALLED);
+                continue;
+            }
+            if S::SEVERAL && !self.may_run_here(slot, status) {
+                self.refuse_cpu(slot, status);
+                continue;
+            }
+            self.attention = true;
+            return Some(self.begin(slot, words));
+        }
+        None
+    }
+
+    /// Tells the policy on the fast path that a task which it chose is still ready.
+    #[cold]
+    #[inline(never)]
+    fn give_back_fast(&self, enclave: &'static EnclaveWords, slot: &Slot, kind: Kind) {
+        let status = slot.status();
+        let message = Message {
+            kind,
+            task: slot.task(status),
+            seq: status.seq(),
+            cpu: status.cpu(),
+            run: slot.run.load(Relaxed),
+        };
+        Self::with_fast(enclave, |policy| {
+            if status.is_ready() {
+                policy.told(message);
+            }
+        });
+    }
+
+    /// Tells the policy on the fast path of the tasks that are gone and, if it is new, of those that
+    /// are ready.
+    #[cold]
+    #[inline(never)]
+    fn tell_fast_all(&self, enclave: &'static EnclaveWords) {
+        let table = M::table();
+        enclave.has_rare.store(false, SeqCst);
+        let mut dead = enclave.dead.swap(0, AcqRel);
+        let is_new = enclave.lost.swap(0, AcqRel) != 0;
+        Self::with_fast(enclave, |policy| {
+            let message = |kind, slot: &Slot, status: Status| Message {
+                kind,
+                task: slot.task(status),
+                seq: status.seq(),
+                cpu: status.cpu(),
+                run: slot.run.load(Relaxed),
+            };
+            while let Some(index) = (dead as usize).checked_sub(1) {
+                let slot = &table.slots[index];
+                dead = slot.next_dead.load(Relaxed);
+                policy.told(message(Kind::DEAD, slot, slot.status()));
+                table.free_slot(slot);
+            }
+            if !is_new {
+                return;
+            }
+            policy.told(Message {
+                kind: Kind::REDISCOVER,
+                task: TaskId::from_bits(0),
+                seq: 0,
+                cpu: self.cpu(),
+                run: 0,
+            });
+            for slot in table.used_slots() {
+                let status = slot.status();
+                if status.is_ready() && slot.is_in(enclave) {
+                    slot.told_seq.store(status.seq(), Relaxed);
+                    policy.told(message(Kind::FOUND, slot, status));
+                }
+            }
+        });
+    }
+
+    /// Begins to run a task, whose word says so already.
+    #[inline(always)]
+    fn begin(&mut self, slot: &'static Slot, words: &'static CpuWords) -> Handle<T, M> {
+        // SAFETY: SLOT. This call has changed the word, so the handle is its own.
+        let handle: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
+        self.began = C::now().0;
+        self.current = ptr::from_ref(slot).cast_mut();
+        handle.policy_state().slice().renew();
+        if S::SEVERAL {
+            words.is_free.store(false, Relaxed);
+            let task = slot.task(slot.status());
+            words
+                .running
+                .store(1 << 32 | u64::from(task.to_bits()), Release);
+            self.attention = true;
+        }
+        handle
+    }
+
+    /// Returns true if a task may run here. This CPU has changed its word from `before`.
+    fn may_run_here(&self, slot: &Slot, before: Status) -> bool {
+        let has_to_stay = before.state() == State::Stays && before.cpu() != self.cpu();
+        !has_to_stay && self.may_run_on(slot, self.cpu())
+    }
+
+    /// Returns true if the affinity of a task includes a CPU. The word is this CPU's, as above.
+    fn may_run_on(&self, slot: &Slot, cpu: usize) -> bool {
+        let Some(machine) = machine::<M>() else {
+            return true;
+        };
+        let task: *const DelegatedTask<T, M> = slot.handle.load(Relaxed).cast_const().cast();
+        // SAFETY: by SLOT the caller, which has changed the word, owns the handle. So the task is
+        // alive. The rest is the promise of `connect`.
+        unsafe { (machine.may_run)(ptr::from_ref((*task).inner()).cast(), cpu) }
+    }
+
+    /// Refuses the decision to run a task here, whose word this CPU has changed from `before`. If it
+    /// may run on no CPU of the enclave, it leaves the enclave.
+    #[cold]
+    #[inline(never)]
+    fn refuse_cpu(&mut self, slot: &'static Slot, before: Status) {
+        let enclave = slot.enclave();
+        let cpus = enclave.cpus.load(Relaxed);
+        let mut cpus = (0..sched_smp::MAX_CPUS).filter(|cpu| cpus >> cpu & 1 != 0);
+        if cpus.any(|cpu| self.may_run_on(slot, cpu)) {
+            return self.give_back(slot, before, Kind::AFFINITY);
+        }
+        // SAFETY: SLOT, as above.
+        let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
+        self.depart(slot);
+        self.put_outside(task, false, false);
+    }
+
+    /// Notes that a task has left its enclave, and tells the agent.
+    fn depart(&mut self, slot: &'static Slot) {
+        let enclave = slot.enclave();
+        let status = slot.status();
+        slot.has_departed.store(true, Relaxed);
+        slot.set(status.next(State::Gone, status.cpu()));
+        Table::bury(slot, enclave);
+        tell::<M>(enclave, false);
+        self.attention = true;
+    }
+
+    /// Makes a task ready again whose decision was refused, after its word was changed from
+    /// `before`.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self, slot: &Slot, before: Status, kind: Kind) {
+        let status = before.next(before.state(), before.cpu());
+        slot.set(status);
+        self.post(slot.enclave(), kind, slot, status, slot.run.load(Relaxed));
+    }
+
+    /// Refuses the first decision, because the agent has been told something new.
+    fn recall(&mut self, words: &CpuWords, decision: Decision) {
+        let slot = &M::table().slots[decision.task().index()];
+        let status = slot.status();
+        let is_elsewhere = status.state() == State::InFlight && status.cpu() != self.cpu();
+        if S::SEVERAL && is_elsewhere || !self.take(words, decision.0) {
+            return;
+        }
+        if decision.allows(status) && self.claim(slot, status) {
+            self.give_back(slot, status, Kind::RECALLED);
+        }
+    }
+
+    /// Ends the enclaves whose watchdog has found a task that waited too long (rule 9). Returns true
+    /// if it ended one.
+    #[cold]
+    #[inline(never)]
+    fn watch(&mut self, words: &CpuWords) -> bool {
+        let now = C::now().0;
+        let table = M::table();
+        let mut has_ended = false;
+        for enclave in &table.enclaves {
+            let is_own = words.enclave().is_some_and(|own| ptr::eq(own, enclave));
+            let is_watched = is_own || words.serves.load(Relaxed) & enclave.mask() != 0;
+            let limit = enclave.limit.load(Relaxed);
+            if !enclave.is_active() || !is_watched || limit == 0 {
+                continue;
+            }
+            let mut longest = (limit, None);
+            for slot in table.used_slots() {
+                let status = slot.status();
+                if status.is_ready() && slot.is_in(enclave) {
+                    // It may have become ready after the clock was read.
+                    let waited = now.saturating_sub(slot.since.load(Relaxed));
+                    if waited > longest.0 {
+                        longest = (waited, Some(slot.task(status)));
+                    }
+                }
+            }
+            if let (waited, Some(task)) = longest {
+                let silence = now.saturating_sub(self.began);
+                end::<M>(enclave, End::Watchdog, task, [waited, silence]);
+                has_ended = true;
+            }
+        }
+        if has_ended {
+            self.sweep();
+        }
+        has_ended
+    }
+
+    /// Handles a tick that hits the agent or a task of an enclave. Returns true if it is preempted.
+    #[cold]
+    #[inline(never)]
+    fn tick_linked(&mut self, words: &CpuWords, slice_is_over: bool, was_kicked: bool) -> bool {
+        let others_wait = self.outside.policy().has_ready();
+        if self.current.addr() & AGENT != 0 {
+            return others_wait && !was_kicked;
+        }
+        let slot = slot_of(self.current);
+        if !was_kicked {
+            let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
+            self.post(slot.enclave(), Kind::TICK, slot, slot.status(), run);
+        }
+        let must_decide = self.agent.is_some() && words.urgent.load(Relaxed) != 0;
+        let decision = words.decisions.first().map(Decision);
+        let is_preempted = decision.is_some_and(|next| next.has(Decision::PREEMPTS));
+        must_decide || is_preempted || slice_is_over && others_wait
+    }
+}
+
+impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
+    for Delegated<T, C, M, S>
+{
+    type SchedItem = Handle<T, M>;
+
+    fn init(&mut self) {}
+
+    #[inline]
+    fn add_task(&mut self, task: Self::SchedItem) {
+        self.outside.add_task(task);
+    }
+
+    fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
+        self.outside.remove_task(task)
+    }
+
+    #[inline]
+    fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
+        if !prev.policy_state().link().is_null() {
+            return self.put_linked(prev, preempt);
+        }
+        self.outside.put_prev_task(prev, preempt);
+    }
+
+    #[inline]
+    fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
+        if self.attention {
+            return self.pick_slow();
+        }
+        match self.outside.pick_next_task() {
+            None => self.pick_rare(false),
+            task => task,
+        }
+    }
+
+    fn task_tick(&mut self, current: &Self::SchedItem) -> bool {
+        if self.here().is_none() {
+            return self.outside.task_tick(current);
+        }
+        let words = self.words();
+        let was_kicked = words.kicked.load(Relaxed) && words.kicked.swap(false, AcqRel);
+        self.settle();
+        if words.attention.load(Relaxed) {
+            words.attention.store(false, Relaxed);
+            self.attention = true;
+        }
+        self.outside.policy().ignore_tick(was_kicked);
+        let slice_is_over = self.outside.task_tick(current);
+        self.outside.policy().ignore_tick(false);
+        self.sweep_if_asked(words);
+        if !was_kicked {
+            self.watch(words);
+        }
+        match self.current.is_null() {
+            true => slice_is_over,
+            false => self.tick_linked(words, slice_is_over, was_kicked),
+        }
+    }
+
+    fn set_priority(&mut self, _: &Self::SchedItem, _: isize) -> bool {
+        false
+    }
+}

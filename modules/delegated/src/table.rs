@@ -1,0 +1,467 @@
+//! The state that all CPUs share: a slot for each delegated task, the enclaves, and words for each CPU.
+//!
+//! SLOT: while a task is ready its slot owns a handle of it. The status word says which CPU may take
+//! it. That CPU changes the word to `Running` by compare-and-swap, and then owns the handle. All other
+//! changes of the word are made by the CPU whose run queue has the task, or by the last handle's
+//! drop. So each change has one author, except that several CPUs may want a ready task.
+//!
+//! TOLD: a CPU publishes a message, then sets `told` of the agent's CPU, then looks if the agent waits.
+//! An agent's CPU publishes that the agent waits, and then looks for `told`. These accesses are in one
+//! order (`SeqCst`), so one of the two sees the other.
+
+use alloc::boxed::Box;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*,
+};
+
+use sched_smp::{MAX_CPUS, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};
+use spin::mutex::SpinMutex;
+
+use crate::host::AgentPolicy;
+use crate::message::Kinds;
+use crate::ring::{Decisions, Messages};
+use crate::status::{INDEX_BITS, State, Status, TaskId};
+
+/// The most tasks that are delegated at the same time.
+pub const MAX_TASKS: usize = 1 << INDEX_BITS;
+/// The most enclaves at the same time.
+pub const MAX_ENCLAVES: usize = 8;
+
+/// A delegated task. It has a cache line of its own.
+#[repr(align(64))]
+pub struct Slot {
+    /// Packs the [`Status`].
+    word: AtomicU64,
+    /// SLOT: the handle of a ready task, as `Arc::into_raw` gave it.
+    pub handle: AtomicPtr<()>,
+    /// The time at which it became ready, in counts.
+    pub since: AtomicU64,
+    /// The time for which it has run, in counts.
+    pub run: AtomicU64,
+    /// Leads to its enclave.
+    enclave: AtomicPtr<EnclaveWords>,
+    /// Tells its place in the table.
+    pub index: AtomicU32,
+    /// The sequence number of the last message that the fast path was told.
+    pub told_seq: AtomicU32,
+    /// 1 more than the CPU that waits until the task is no longer in flight; 0 for none.
+    pub wanted_by: AtomicU32,
+    /// 1 more than the next slot in the list of dead tasks; 0 for none.
+    pub next_dead: AtomicU32,
+    /// The task has left the enclave, and is not dead.
+    pub has_departed: AtomicBool,
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            handle: AtomicPtr::new(ptr::null_mut()),
+            since: AtomicU64::new(0),
+            run: AtomicU64::new(0),
+            enclave: AtomicPtr::new(ptr::null_mut()),
+            index: AtomicU32::new(0),
+            told_seq: AtomicU32::new(0),
+            wanted_by: AtomicU32::new(0),
+            next_dead: AtomicU32::new(0),
+            has_departed: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns its enclave. The slot has been taken.
+    #[inline(always)]
+    pub fn enclave(&self) -> &'static EnclaveWords {
+        // SAFETY: a slot is taken with its enclave, which is in the table and never freed.
+        unsafe { &*self.enclave.load(Relaxed) }
+    }
+
+    /// Returns true if it belongs to this enclave.
+    #[inline(always)]
+    pub fn is_in(&self, enclave: &EnclaveWords) -> bool {
+        ptr::eq(self.enclave.load(Relaxed), enclave)
+    }
+
+    /// Returns the identity of its task, whose status is known.
+    #[inline(always)]
+    pub fn task(&self, status: Status) -> TaskId {
+        TaskId::new(self.index.load(Relaxed) as usize, status.generation())
+    }
+
+    #[inline(always)]
+    pub fn status(&self) -> Status {
+        Status(self.word.load(Acquire))
+    }
+
+    #[inline(always)]
+    pub fn set(&self, status: Status) {
+        self.word.store(status.0, Release);
+    }
+
+    /// Publishes a status, and then returns the CPU that waits for it, if any.
+    pub fn set_and_look(&self, status: Status) -> Option<usize> {
+        self.word.store(status.0, SeqCst);
+        match self.wanted_by.load(SeqCst) {
+            0 => None,
+            cpu => Some(cpu as usize - 1),
+        }
+    }
+
+    /// Changes the status if it is still `from`.
+    #[inline(always)]
+    pub fn change(&self, from: Status, to: Status) -> bool {
+        (self.word.compare_exchange(from.0, to.0, AcqRel, Acquire)).is_ok()
+    }
+}
+
+/// The words of one CPU.
+#[repr(align(64))]
+pub struct CpuWords {
+    /// The CPU has called its scheduler.
+    pub has_joined: AtomicBool,
+    /// The enclave to which it belongs, or null.
+    enclave: AtomicPtr<EnclaveWords>,
+    /// The agent that is attached here: the link of its task, or 0. It is 0 if it serves no enclave.
+    pub agent: AtomicUsize,
+    /// The enclaves that this agent serves (bit mask).
+    pub serves: AtomicU32,
+    /// A message waits for that agent.
+    pub told: AtomicBool,
+    /// Tells a pick what to look at first ([`urgent`]).
+    pub urgent: AtomicU8,
+    /// The decision of the agent on this CPU that goes before all others; 0 for none.
+    pub next: AtomicU64,
+    /// The agent waits, and this CPU has nothing else to do in its enclave.
+    pub waits: AtomicBool,
+    /// The CPU found no decision at its last pick, and no other has been made since.
+    pub is_free: AtomicBool,
+    /// A policy decides on the fast path. It is a hint; the route decides.
+    pub is_fast: AtomicBool,
+    /// An IPI of this crate is on its way.
+    pub kicked: AtomicBool,
+    /// Something waits for the next pick.
+    pub attention: AtomicBool,
+    /// The delegated task that runs, with 1 more in the upper half; 0 for none.
+    pub running: AtomicU64,
+    pub decisions: Decisions,
+}
+
+impl CpuWords {
+    const fn new() -> Self {
+        Self {
+            has_joined: AtomicBool::new(false),
+            enclave: AtomicPtr::new(ptr::null_mut()),
+            agent: AtomicUsize::new(0),
+            serves: AtomicU32::new(0),
+            told: AtomicBool::new(false),
+            urgent: AtomicU8::new(0),
+            next: AtomicU64::new(0),
+            waits: AtomicBool::new(false),
+            is_free: AtomicBool::new(false),
+            is_fast: AtomicBool::new(false),
+            kicked: AtomicBool::new(false),
+            attention: AtomicBool::new(false),
+            running: AtomicU64::new(0),
+            decisions: Decisions::new(),
+        }
+    }
+}
+
+impl CpuWords {
+    /// Returns the enclave to which it belongs.
+    #[inline(always)]
+    pub fn enclave(&self) -> Option<&'static EnclaveWords> {
+        // SAFETY: it is null, or in the table and never freed.
+        unsafe { self.enclave.load(Acquire).as_ref() }
+    }
+
+    /// Returns true if a task belongs to the enclave of this CPU.
+    #[inline(always)]
+    pub fn has(&self, slot: &Slot) -> bool {
+        ptr::eq(self.enclave.load(Relaxed), slot.enclave.load(Relaxed))
+    }
+
+    /// Sets the enclave to which it belongs.
+    pub fn set_enclave(&self, enclave: Option<&'static EnclaveWords>) {
+        let enclave = enclave.map_or(ptr::null(), ptr::from_ref);
+        self.enclave.store(enclave.cast_mut(), Release);
+    }
+
+    /// Ends what its agent does for an enclave.
+    pub fn stop_serving(&self, enclave: &EnclaveWords) {
+        let mask = enclave.mask();
+        if self.serves.fetch_and(!mask, AcqRel) == mask {
+            self.agent.store(0, Release);
+        }
+    }
+}
+
+/// Reasons for a pick to look further.
+pub mod urgent {
+    /// A message that wakes waits for the agent.
+    pub const WOKEN: u8 = 1;
+    /// The agent was preempted or woken, so it is ready without a message.
+    pub const AGENT: u8 = 2;
+    /// An enclave has ended.
+    pub const SWEEP: u8 = 4;
+    /// The running task, which was outside, has joined an enclave.
+    pub const JOINED: u8 = 8;
+}
+
+/// Stands for no CPU.
+pub const NO_CPU: u32 = u32::MAX;
+
+/// An enclave that is not used, or one that is.
+pub mod phase {
+    pub const UNUSED: u32 = 0;
+    /// It is being set up.
+    pub const BEGUN: u32 = 1;
+    pub const ACTIVE: u32 = 2;
+    /// Its tasks go back to round robin.
+    pub const ENDED: u32 = 3;
+}
+
+/// The state of an enclave.
+pub struct EnclaveWords {
+    pub phase: AtomicU32,
+    /// 0 unless it is active. Otherwise [`ACTIVE`], with [`FAST`] if a policy decides on the fast
+    /// path. The lower half has the kinds that are sent, and the bits above those that wake.
+    pub route: AtomicU64,
+    /// Its place in the table.
+    pub number: AtomicU32,
+    /// Messages were lost, or a task is gone.
+    pub has_rare: AtomicBool,
+    /// Counts the enclaves that were made of this one.
+    pub generation: AtomicU32,
+    /// Its CPUs (bit mask).
+    pub cpus: AtomicU64,
+    /// The tasks whose slot it has.
+    pub members: AtomicU32,
+    /// The CPU of its agent, or [`NO_CPU`].
+    pub agent_cpu: AtomicU32,
+    /// The link of the agent's task; 0 for none, and if the enclave is not active.
+    pub agent: AtomicUsize,
+    /// The longest wait that the watchdog allows, in counts; 0 if it is off.
+    pub limit: AtomicU64,
+    /// CPUs whose message was lost (bit mask).
+    pub lost: AtomicU64,
+    /// 1 more than the slot of the task that died last; 0 for none.
+    pub dead: AtomicU32,
+    /// The reason of its end, and the task that waited.
+    pub ended_by: AtomicU32,
+    pub ended_task: AtomicU32,
+    pub ended_wait: AtomicU64,
+    pub ended_unread: AtomicU32,
+    pub ended_silence: AtomicU64,
+    pub had_agent: AtomicBool,
+    /// The policy on the fast path. On one CPU, scheduler calls do not lock it. So it is replaced only
+    /// while the route excludes it.
+    pub fast: SpinMutex<Option<Box<dyn AgentPolicy + Send>>>,
+    pub messages: [Messages; MAX_CPUS],
+}
+
+impl EnclaveWords {
+    const fn new() -> Self {
+        Self {
+            phase: AtomicU32::new(phase::UNUSED),
+            route: AtomicU64::new(0),
+            number: AtomicU32::new(0),
+            has_rare: AtomicBool::new(false),
+            generation: AtomicU32::new(0),
+            cpus: AtomicU64::new(0),
+            members: AtomicU32::new(0),
+            agent_cpu: AtomicU32::new(NO_CPU),
+            agent: AtomicUsize::new(0),
+            limit: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            dead: AtomicU32::new(0),
+            ended_by: AtomicU32::new(0),
+            ended_task: AtomicU32::new(0),
+            ended_wait: AtomicU64::new(0),
+            ended_unread: AtomicU32::new(0),
+            ended_silence: AtomicU64::new(0),
+            had_agent: AtomicBool::new(false),
+            fast: SpinMutex::new(None),
+            messages: [const { Messages::new() }; MAX_CPUS],
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_active(&self) -> bool {
+        self.phase.load(Acquire) == phase::ACTIVE
+    }
+
+    /// Notes that a message was lost.
+    #[cold]
+    #[inline(never)]
+    pub fn lose_message(&self) {
+        self.lost.store(1, SeqCst);
+        self.has_rare.store(true, SeqCst);
+    }
+
+    /// Returns its bit among the enclaves.
+    pub fn mask(&self) -> u32 {
+        1 << self.number.load(Relaxed)
+    }
+}
+
+/// The enclave is active.
+pub const ACTIVE: u64 = 1 << 63;
+/// A policy decides on the fast path.
+pub const FAST: u64 = 1 << 62;
+/// The place of the kinds that wake.
+pub const WAKES: u32 = 32;
+
+/// Returns the route of an active enclave without a fast path.
+pub const fn route(sends: Kinds, wakes: Kinds) -> u64 {
+    ACTIVE | (wakes.0 as u64 & 0xffff) << WAKES | sends.0 as u64 & 0xffff
+}
+
+/// Everything that is shared.
+pub struct Table {
+    pub slots: [Slot; MAX_TASKS],
+    pub cpus: [CpuWords; MAX_CPUS],
+    pub enclaves: [EnclaveWords; MAX_ENCLAVES],
+    /// One more than the highest slot that was ever used.
+    pub used: AtomicU32,
+    /// The slot at which the search for a free one begins.
+    free: AtomicU32,
+    /// Counts the agents that were attached.
+    pub agents: AtomicUsize,
+    /// The address of the scheduler that is CPU 0 while the CPUs are not connected.
+    pub first: AtomicUsize,
+}
+
+impl Table {
+    pub const fn new() -> Self {
+        Self {
+            slots: [const { Slot::new() }; MAX_TASKS],
+            cpus: [const { CpuWords::new() }; MAX_CPUS],
+            enclaves: [const { EnclaveWords::new() }; MAX_ENCLAVES],
+            used: AtomicU32::new(0),
+            free: AtomicU32::new(0),
+            agents: AtomicUsize::new(0),
+            first: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes a free slot for a task of this enclave. It has the state `Joining`.
+    pub fn take_slot(&self, enclave: &'static EnclaveWords) -> Option<&Slot> {
+        let first = self.free.load(Relaxed) as usize;
+        for index in (first..MAX_TASKS).chain(0..first) {
+            let slot = &self.slots[index];
+            let before = slot.status();
+            if before.state() != State::Free {
+                continue;
+            }
+            let generation = before.generation().wrapping_add(1);
+            let enclave = ptr::from_ref(enclave).cast_mut();
+            if slot.change(before, Status::new(generation, State::Joining, 0, 0)) {
+                slot.enclave.store(enclave, Release);
+                slot.index.store(index as u32, Relaxed);
+                slot.run.store(0, Relaxed);
+                slot.wanted_by.store(0, Relaxed);
+                slot.told_seq.store(0, Relaxed);
+                slot.has_departed.store(false, Relaxed);
+                self.free
+                    .store((index as u32 + 1) % MAX_TASKS as u32, Relaxed);
+                self.used.fetch_max(index as u32 + 1, AcqRel);
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Returns the slots that may have a task.
+    pub fn used_slots(&self) -> &[Slot] {
+        &self.slots[..self.used.load(Acquire) as usize]
+    }
+
+    /// Frees a slot. Its task is gone, or belongs to no enclave any more.
+    pub fn free_slot(&self, slot: &Slot) {
+        let enclave = slot.enclave();
+        slot.set(Status::new(slot.status().generation(), State::Free, 0, 0));
+        self.free.store(slot.index.load(Relaxed), Relaxed);
+        enclave.members.fetch_sub(1, AcqRel);
+    }
+
+    /// Adds a task that is gone to the list of its enclave.
+    pub fn bury(slot: &Slot, enclave: &EnclaveWords) {
+        let mut first = enclave.dead.load(Relaxed);
+        loop {
+            slot.next_dead.store(first, Relaxed);
+            let link = slot.index.load(Relaxed) + 1;
+            match enclave
+                .dead
+                .compare_exchange_weak(first, link, Release, Relaxed)
+            {
+                Ok(_) => return enclave.has_rare.store(true, Release),
+                Err(found) => first = found,
+            }
+        }
+    }
+}
+
+/// The table of the system.
+pub static TABLE: Table = Table::new();
+
+/// The source from which a scheduler has its table. It is a type and not a reference, because the
+/// system's table is at a fixed address.
+pub trait TableSource: 'static {
+    /// The source of the state for several CPUs.
+    type Smp: SmpStateSource;
+
+    /// Returns the table.
+    fn table() -> &'static Table;
+
+    /// Returns the state for several CPUs.
+    fn smp_state() -> &'static SmpState {
+        Self::Smp::smp_state()
+    }
+}
+
+/// The source of the system's schedulers.
+pub struct SystemTable;
+
+impl TableSource for SystemTable {
+    type Smp = SystemSmpState;
+
+    #[inline(always)]
+    fn table() -> &'static Table {
+        &TABLE
+    }
+
+    #[inline(always)]
+    fn smp_state() -> &'static SmpState {
+        &SMP_STATE
+    }
+}
+
+/// The source of tests. Each thread has a table, which can be renewed.
+#[cfg(any(test, feature = "model"))]
+pub struct ThreadTable;
+
+#[cfg(any(test, feature = "model"))]
+std::thread_local! {
+    static OF_THREAD: core::cell::Cell<Option<&'static Table>> = const { core::cell::Cell::new(None) };
+}
+
+#[cfg(any(test, feature = "model"))]
+impl ThreadTable {
+    /// Makes a new table for this thread, which is never freed.
+    pub fn renew() -> &'static Table {
+        let table: Box<Table> = Box::new(Table::new());
+        let table = Box::leak(table);
+        OF_THREAD.set(Some(table));
+        table
+    }
+}
+
+#[cfg(any(test, feature = "model"))]
+impl TableSource for ThreadTable {
+    type Smp = sched_smp::ThreadSmpState;
+
+    fn table() -> &'static Table {
+        OF_THREAD.get().unwrap_or_else(Self::renew)
+    }
+}

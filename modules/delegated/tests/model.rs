@@ -1,0 +1,540 @@
+//! Random programs under random agents, on the machine of the model. The model finds a task that is
+//! lost, that runs twice, or that is still on another CPU.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use delegated::{
+    Agent, AgentPolicy, Commit, DelegatedScheduler, DelegatedTask, Enclave, End, Kind, Kinds,
+    Message, Settings, SmpDelegatedScheduler, TaskId, ThreadTable,
+};
+use proptest::prelude::*;
+use sched_core::clock::VirtualClock;
+use sched_model::model::{self, Config, CpuMask, Failure, ModelTask, Op, Program, Report};
+use sched_smp::{Machine, ThreadSmpState, simulated_machine};
+
+const TICK: u64 = 1000;
+
+/// The ways in which an agent behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Behaviour {
+    /// It runs tasks in the order in which they become ready.
+    Fifo,
+    /// The same, by plans.
+    Plans,
+    /// It decides by groups: all or none.
+    Groups,
+    /// It fills all CPUs with decisions about all tasks.
+    Floods,
+    /// It reads messages, and decides nothing.
+    Silent,
+    /// It never reads a message.
+    Blind,
+    /// It never runs the task that came first.
+    Starves,
+    /// It commits any task to any CPU, dead, foreign and blocked ones as well.
+    Random,
+    /// It ends at once.
+    Ends,
+    /// It computes without end.
+    Hangs,
+    /// It sleeps between its decisions.
+    Sleeps,
+    /// The policy decides on the fast path.
+    Fast,
+}
+use Behaviour::*;
+
+const ALL: [Behaviour; 12] = [
+    Fifo, Floods, Plans, Groups, Silent, Blind, Starves, Random, Ends, Hangs, Sleeps, Fast,
+];
+
+/// The agents that serve all tasks.
+const SERVE: [Behaviour; 7] = [Fifo, Floods, Plans, Groups, Random, Sleeps, Fast];
+
+#[derive(Default)]
+struct Queue(VecDeque<TaskId>);
+
+impl AgentPolicy for Queue {
+    fn told(&mut self, message: Message) {
+        match message.kind {
+            Kind::REDISCOVER => self.0.clear(),
+            kind if kind.is_ready() => self.0.push_back(message.task),
+            _ => {}
+        }
+    }
+    fn choose(&mut self, _: usize) -> Option<TaskId> {
+        self.0.pop_front()
+    }
+}
+
+/// An enclave under test.
+struct Subject {
+    behaviour: Behaviour,
+    enclave: Enclave<ThreadTable>,
+    agent: Option<Agent<ThreadTable>>,
+    queue: Queue,
+    first: Option<TaskId>,
+    seen: Vec<TaskId>,
+    rng: u64,
+}
+
+thread_local! {
+    static SUBJECTS: RefCell<Vec<Subject>> = const { RefCell::new(Vec::new()) };
+    static SETUP: RefCell<Setup> = const { RefCell::new(Setup::DEFAULT) };
+}
+
+/// The enclaves of a run.
+#[derive(Clone, Debug)]
+struct Setup {
+    cpus: usize,
+    /// The CPUs and the agent of each.
+    enclaves: Vec<(u64, Behaviour)>,
+    ring: usize,
+    limit: Option<u64>,
+    wakes: Kinds,
+    seed: u64,
+}
+
+impl Setup {
+    const DEFAULT: Self = Self {
+        cpus: 1,
+        enclaves: Vec::new(),
+        ring: 256,
+        limit: Some(10 * TICK),
+        wakes: Kinds::NONE,
+        seed: 1,
+    };
+}
+
+// The calls of a program. The lowest digit is the enclave.
+const BEGIN: u32 = 0;
+const DELEGATE: u32 = 10;
+const ATTACH: u32 = 20;
+const REPLACE: u32 = 30;
+const STEP: u32 = 40;
+const END: u32 = 50;
+const DEPART: u32 = 60;
+const DETACH: u32 = 70;
+
+fn current() -> (usize, &'static DelegatedTask<ModelTask, ThreadTable>) {
+    let (cpu, task) = model::here().unwrap();
+    // SAFETY: the current task of the model is of this type, and alive while it calls.
+    (cpu, unsafe { &*task.cast() })
+}
+
+fn call(what: u32) {
+    let number = (what % 10) as usize;
+    SUBJECTS.with_borrow_mut(|subjects| match what / 10 * 10 {
+        BEGIN => begin(subjects),
+        DELEGATE => drop(subjects[number].enclave.delegate(current().1)),
+        ATTACH | REPLACE => {
+            let subject = &mut subjects[number];
+            let (cpu, task) = current();
+            let attached = match what / 10 * 10 {
+                ATTACH => subject.enclave.attach(task, cpu),
+                _ => subject.enclave.replace(task, cpu),
+            };
+            if let Ok(agent) = attached {
+                subject.agent = Some(agent);
+                subject.queue.0.clear();
+            }
+        }
+        STEP => subjects[number].step(),
+        END => {
+            subjects[number].enclave.end();
+            subjects[number].agent = None;
+        }
+        DEPART => Enclave::depart(current().1),
+        DETACH => subjects[number].agent = None,
+        _ => unreachable!(),
+    });
+}
+
+fn begin(subjects: &mut Vec<Subject>) {
+    let setup = SETUP.with_borrow(Clone::clone);
+    for &(cpus, behaviour) in &setup.enclaves {
+        let settings = Settings {
+            ring: setup.ring,
+            limit: setup.limit,
+            wakes: setup.wakes,
+            ..Settings::new(TICK)
+        };
+        let enclave = Enclave::new(cpus, settings).unwrap();
+        if behaviour == Fast {
+            drop(enclave.set_fast_path(Some(Box::new(Queue::default()))));
+        }
+        subjects.push(Subject {
+            behaviour,
+            enclave,
+            agent: None,
+            queue: Queue::default(),
+            first: None,
+            seen: Vec::new(),
+            rng: setup.seed | 1,
+        });
+    }
+}
+
+impl Subject {
+    fn random(&mut self, below: u64) -> u64 {
+        self.rng ^= self.rng << 13;
+        self.rng ^= self.rng >> 7;
+        self.rng ^= self.rng << 17;
+        self.rng % below
+    }
+
+    /// Runs a task on each of these CPUs, in the order of arrival.
+    fn decide(&mut self, agent: &Agent<ThreadTable>, cpus: &[usize]) {
+        for &cpu in cpus {
+            while let Some(task) = self.queue.choose(cpu) {
+                let is_starved = self.behaviour == Starves && self.first == Some(task);
+                if !is_starved && agent.commit(Commit::new(task, cpu)).is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Does one round of the agent's loop, without the wait.
+    fn step(&mut self) {
+        if self.behaviour == Blind {
+            return;
+        }
+        let Some(mut agent) = self.agent.take() else {
+            return;
+        };
+        while let Some(message) = agent.read() {
+            if message.kind != Kind::REDISCOVER {
+                self.first.get_or_insert(message.task);
+                self.seen.push(message.task);
+            }
+            self.queue.told(message);
+        }
+        let cpus: Vec<_> = (0..64).filter(|&cpu| agent.is_free(cpu)).collect();
+        match self.behaviour {
+            Silent | Blind | Ends | Hangs | Fast => {}
+            Fifo | Sleeps | Starves => {
+                self.decide(&agent, &cpus);
+            }
+            Plans => {
+                for cpu in cpus {
+                    let tasks: Vec<_> = (0..3).filter_map(|_| self.queue.choose(cpu)).collect();
+                    let added = agent.plan(cpu, &tasks);
+                    let has_stopped = agent.check().is_err();
+                    assert!(has_stopped || added == tasks.len(), "the ring was empty");
+                }
+            }
+            Floods => {
+                self.seen.truncate(20);
+                for cpu in (0..64).filter(|cpu| agent.cpus() >> cpu & 1 != 0) {
+                    for _ in 0..4 {
+                        agent.plan(cpu, &self.seen);
+                    }
+                    if let Some(task) = self.queue.choose(cpu)
+                        && agent.commit(Commit::new(task, cpu)).is_err()
+                    {
+                        self.queue.0.push_front(task);
+                    }
+                }
+            }
+            Groups => {
+                let tasks: Vec<_> = cpus
+                    .iter()
+                    .map_while(|&cpu| self.queue.choose(cpu))
+                    .collect();
+                let group = tasks.iter().zip(&cpus);
+                let group: Vec<_> = group.map(|(&task, &cpu)| Commit::new(task, cpu)).collect();
+                if agent.commit_all(&group).is_err() {
+                    self.queue.0.extend(tasks);
+                    self.decide(&agent, &cpus);
+                }
+            }
+            Random => {
+                for _ in 0..4 {
+                    let task = match self.random(4) {
+                        0 => TaskId::from_bits(self.random(1 << 32) as u32),
+                        _ if self.seen.is_empty() => continue,
+                        _ => {
+                            let at = self.random(self.seen.len() as u64);
+                            self.seen[at as usize]
+                        }
+                    };
+                    let commit = Commit {
+                        unless_told: self.random(2) == 0,
+                        preempts: self.random(2) == 0,
+                        ..Commit::new(task, self.random(9) as usize)
+                    };
+                    match self.random(8) {
+                        0 => drop(agent.run_next(task)),
+                        1 => drop(agent.plan(commit.cpu, &[task, task])),
+                        2 => {
+                            if let Ok(ticket) = agent.commit(commit) {
+                                agent.withdraw(ticket);
+                            }
+                        }
+                        _ => drop(agent.commit(commit)),
+                    }
+                }
+                // It serves at last, or the watchdog would end it in each run.
+                self.decide(&agent, &cpus);
+            }
+        }
+        self.agent = Some(agent);
+    }
+}
+
+/// Returns the program of an agent.
+fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
+    let attach = [Op::Migrate(CpuMask::one(cpu)), Op::Call(ATTACH + number)];
+    let step = Op::Call(STEP + number);
+    let round = match behaviour {
+        Ends => vec![],
+        Hangs => vec![Op::Run(30 * TICK)],
+        Sleeps => vec![step, Op::Yield, Op::Sleep(TICK / 2)],
+        _ => vec![step, Op::Run(2), Op::Yield],
+    };
+    let again = match round.len() {
+        0 => vec![],
+        steps_of_round => vec![Op::Again {
+            steps: steps_of_round,
+            times: steps,
+        }],
+    };
+    let end = match behaviour {
+        Hangs => 3,
+        Sleeps => steps.min(1_000),
+        _ => steps,
+    };
+    let again = again.into_iter().map(|op| match op {
+        Op::Again { steps, .. } => Op::Again { steps, times: end },
+        op => op,
+    });
+    let detach = [Op::Call(DETACH + number)];
+    Program::new(
+        "agent",
+        attach.into_iter().chain(round).chain(again).chain(detach),
+    )
+}
+
+/// Runs a program on this machine, with the enclaves of a setup.
+fn run(setup: &Setup, tasks: Vec<Program>, steps: u64) -> Result<Report, Box<Failure>> {
+    SETUP.replace(setup.clone());
+    SUBJECTS.take();
+    ThreadTable::renew();
+    let config = Config {
+        cpus: setup.cpus,
+        tick_period: TICK,
+        stealing: true,
+        repick_after_yield: true,
+        max_gc_streak: u64::MAX,
+        on_time: VirtualClock::set,
+        on_call: call,
+        trace_events: std::env::var("TRACE").map_or(50, |n| n.parse().unwrap()),
+        time_limit: Some(3_000 * TICK),
+        ..Config::default()
+    };
+    let mut ops = vec![Op::Sleep(3 * TICK), Op::Call(BEGIN)];
+    let enclaves = setup.enclaves.iter().enumerate();
+    let agents = enclaves.filter(|(_, (_, behaviour))| *behaviour != Fast);
+    for (number, (cpus, behaviour)) in agents.clone() {
+        let cpu = cpus.trailing_zeros() as usize;
+        ops.push(Op::Spawn(agent(number as u32, *behaviour, cpu, steps)));
+    }
+    let first = agents.count();
+    let count = tasks.len();
+    ops.extend(tasks.into_iter().map(Op::Spawn));
+    for task in first..first + count {
+        ops.extend([Op::Join(task), Op::DropHandle(task)]);
+    }
+    ops.extend((0..setup.enclaves.len()).map(|number| Op::Call(END + number as u32)));
+    for agent in 0..first {
+        ops.extend([Op::Join(agent), Op::DropHandle(agent)]);
+    }
+    let main = Program::new("main", ops);
+    if setup.cpus == 1 {
+        let made = |_| DelegatedScheduler::<ModelTask, VirtualClock, ThreadTable>::new();
+        return model::run(&config, &main, made, DelegatedTask::new);
+    }
+    // SAFETY: the state is new, and belongs to this thread. All schedulers that find it are made
+    // below, one for each CPU, with one type of task, and none outlives the call.
+    unsafe { ThreadSmpState::renew().connect(machine(setup.cpus)) };
+    let made = |_| SmpDelegatedScheduler::<ModelTask, VirtualClock, ThreadTable>::new();
+    let ended = model::run(&config, &main, made, DelegatedTask::new);
+    // SAFETY: the schedulers are gone.
+    unsafe { ThreadSmpState::retire() };
+    ended
+}
+
+/// Returns the machine of the model, which may be called when it is gone as well: the tasks of a run
+/// that failed die later.
+fn machine(cpus: usize) -> Machine {
+    Machine {
+        this_cpu: || model::here().map_or(0, |(cpu, _)| cpu),
+        interrupt: |cpu| {
+            if model::here().is_some() {
+                model::interrupt(cpu);
+            }
+        },
+        ..simulated_machine(cpus)
+    }
+}
+
+/// A task of an enclave.
+fn worker(enclave: u32) -> impl Strategy<Value = Program> {
+    let op = prop_oneof![
+        4 => (1..2 * TICK).prop_map(Op::Run),
+        4 => Just(Op::Yield),
+        2 => (1..3 * TICK).prop_map(Op::Sleep),
+        1 => Just(Op::Migrate(CpuMask::first(64))),
+        1 => (0..8usize).prop_map(|cpu| Op::Migrate(CpuMask(1 << cpu | 1))),
+        1 => (1..TICK).prop_map(move |units| Op::spawn("child", [Op::Call(DELEGATE + enclave), Op::Yield, Op::Run(units)])),
+        1 => Just(Op::Call(DEPART)),
+        1 => Just(Op::Call(DELEGATE + enclave)),
+    ];
+    (any::<bool>(), prop::collection::vec(op, 1..25)).prop_map(move |(is_delegated, ops)| {
+        let delegate = is_delegated.then_some(Op::Call(DELEGATE + enclave));
+        Program::new("worker", delegate.into_iter().chain(ops))
+    })
+}
+
+fn setups(cpus: usize) -> impl Strategy<Value = Setup> {
+    let behaviour = || match std::env::var("ONLY").as_deref() {
+        Ok("floods") => prop::sample::select(&[Floods][..]),
+        _ => prop::sample::select(&ALL[..]),
+    };
+    let enclaves = match cpus {
+        1 => behaviour().prop_map(|one| vec![(1, one)]).boxed(),
+        _ => prop_oneof![
+            behaviour().prop_map(move |one| vec![(u64::MAX >> (64 - cpus), one)]),
+            behaviour().prop_map(move |one| vec![(u64::MAX >> (64 - cpus) & !1, one)]),
+            (behaviour(), behaviour()).prop_map(|(one, two)| vec![(1, one), (2, two)]),
+        ]
+        .boxed(),
+    };
+    let ring = prop::sample::select(&[1usize, 2, 256][..]);
+    let wakes = prop::sample::select(&[Kinds::NONE, Kinds::READY, Kinds::ALL][..]);
+    let rest = (ring, wakes, any::<(u64, bool)>());
+    (enclaves, rest).prop_map(move |(enclaves, (ring, wakes, (seed, is_watched)))| {
+        // Without the watchdog nothing hides a task that an agent does not get back.
+        let all_serve = enclaves
+            .iter()
+            .all(|(_, behaviour)| SERVE.contains(behaviour));
+        Setup {
+            cpus,
+            enclaves,
+            ring,
+            limit: Setup::DEFAULT.limit.filter(|_| is_watched || !all_serve),
+            wakes,
+            seed,
+        }
+    })
+}
+
+fn cases() -> ProptestConfig {
+    let cases = std::env::var("DELEGATED_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    ProptestConfig {
+        cases: cases.unwrap_or(60),
+        max_shrink_iters: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+fn runs(cpus: usize) -> impl Strategy<Value = (Setup, Vec<Program>)> {
+    setups(cpus).prop_flat_map(|setup| {
+        let last = setup.enclaves.len() as u32 - 1;
+        let tasks = prop::collection::vec((0..=last).prop_flat_map(worker), 1..9);
+        (Just(setup), tasks)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn any_agent_on_one_cpu((setup, tasks) in runs(1)) {
+        run(&setup, tasks, 4_000).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+    }
+
+    // The layer for several CPUs asserts there that it runs all tasks of its CPU.
+    #[cfg_attr(debug_assertions, ignore = "needs --release")]
+    #[test]
+    fn any_agent_on_two_cpus((setup, tasks) in runs(2)) {
+        run(&setup, tasks, 4_000).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+    }
+
+    // The layer for several CPUs asserts there that it runs all tasks of its CPU.
+    #[cfg_attr(debug_assertions, ignore = "needs --release")]
+    #[test]
+    fn any_agent_on_four_cpus((setup, tasks) in runs(4)) {
+        run(&setup, tasks, 4_000).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+    }
+}
+
+/// Returns a worker that yields so often.
+fn yields(times: u64) -> Program {
+    let ops = [
+        Op::Call(DELEGATE),
+        Op::Yield,
+        Op::Run(10),
+        Op::Yield,
+        Op::Again { steps: 2, times },
+    ];
+    Program::new("worker", ops)
+}
+
+/// Returns the reason why the first enclave has ended.
+fn ended_by() -> Option<End> {
+    SUBJECTS.with_borrow(|subjects| subjects[0].enclave.report().map(|report| report.end))
+}
+
+#[test]
+fn honest_agent_serves_until_the_end_without_its_watchdog() {
+    for cpus in [1, 2, 4] {
+        for behaviour in [Fifo, Plans, Groups, Sleeps, Fast] {
+            let setup = Setup {
+                cpus,
+                enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+                limit: None,
+                ..Setup::DEFAULT
+            };
+            let tasks = (0..6).map(|_| yields(50)).collect();
+            run(&setup, tasks, 20_000).unwrap_or_else(|e| panic!("{behaviour:?}, {cpus}: {e}"));
+            assert_eq!(ended_by(), Some(End::Asked), "{behaviour:?} on {cpus}");
+        }
+    }
+}
+
+#[test]
+fn agent_that_does_not_serve_is_ended_by_the_watchdog() {
+    for cpus in [1, 2, 4] {
+        for behaviour in [Silent, Blind, Starves, Hangs] {
+            let setup = Setup {
+                cpus,
+                enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+                ..Setup::DEFAULT
+            };
+            let tasks = (0..6).map(|_| yields(50)).collect();
+            run(&setup, tasks, 20_000).unwrap_or_else(|e| panic!("{behaviour:?}, {cpus}: {e}"));
+            assert_eq!(ended_by(), Some(End::Watchdog), "{behaviour:?} on {cpus}");
+        }
+    }
+}
+
+#[test]
+fn agent_that_ends_leaves_its_tasks_to_round_robin() {
+    for cpus in [1, 2, 4] {
+        let setup = Setup {
+            cpus,
+            enclaves: vec![(u64::MAX >> (64 - cpus), Ends)],
+            limit: None,
+            ..Setup::DEFAULT
+        };
+        let tasks = (0..6).map(|_| yields(50)).collect();
+        run(&setup, tasks, 0).unwrap_or_else(|e| panic!("{cpus}: {e}"));
+        assert_eq!(ended_by(), Some(End::AgentLeft), "{cpus}");
+    }
+}
