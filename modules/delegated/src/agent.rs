@@ -43,7 +43,7 @@ pub enum Refused {
     NotReady,
     /// The task has another sequence number, so the agent has messages to read.
     Stale,
-    /// The CPU is not in the enclave.
+    /// The CPU is not in the enclave, or may not run the task now ([`Agent::may_run`]).
     Cpu,
     /// [`MAX_DECISIONS`](crate::MAX_DECISIONS) decisions wait for the CPU.
     Full,
@@ -111,6 +111,8 @@ pub struct Agent<M: TableSource = SystemTable> {
     finds: Option<usize>,
     /// The last status word of each task of which the agent was told.
     known: Box<[Status]>,
+    /// The CPUs that have refused each task since it became ready (bit mask).
+    refused_by: Box<[u64]>,
     table: PhantomData<fn() -> M>,
 }
 
@@ -118,8 +120,7 @@ impl<M: TableSource> Agent<M> {
     pub(crate) fn new(enclave: &'static EnclaveWords, link: usize, cpu: usize) -> Self {
         let cpus = M::smp_state().machine().map_or(1, |machine| machine.cpus);
         // The messages of the agent before are discarded, and its tasks found anew.
-        enclave.lost.store(1, SeqCst);
-        enclave.has_rare.store(true, SeqCst);
+        enclave.rediscover();
         Self {
             enclave,
             link,
@@ -133,6 +134,7 @@ impl<M: TableSource> Agent<M> {
             gone: 0,
             finds: None,
             known: (0..MAX_TASKS).map(|_| Status(0)).collect(),
+            refused_by: (0..MAX_TASKS).map(|_| 0).collect(),
             table: PhantomData,
         }
     }
@@ -213,9 +215,23 @@ impl<M: TableSource> Agent<M> {
                 continue;
             }
             *known = Status::new(message.task.generation(), State::Free, 0, message.seq);
+            self.note_refusal(message);
             return Some(message);
         }
         self.read_rare()
+    }
+
+    /// Keeps the CPUs that have refused a task since it became ready.
+    fn note_refusal(&mut self, message: Message) {
+        let refused_by = &mut self.refused_by[message.task.index()];
+        if message.kind == Kind::AFFINITY {
+            *refused_by |= 1 << message.cpu;
+            if self.enclave.cpus.load(Relaxed) & !*refused_by == 0 {
+                *refused_by = 1 << message.cpu; // its affinity has changed meanwhile
+            }
+        } else if message.kind != Kind::RECALLED {
+            *refused_by = 0;
+        }
     }
 
     /// Returns a task that is gone, or begins to rediscover the tasks.
@@ -229,34 +245,17 @@ impl<M: TableSource> Agent<M> {
             words.has_rare.store(true, SeqCst); // look again
             let slot = &M::table().slots[index];
             self.gone = slot.next_dead.load(Relaxed);
-            let status = slot.status();
-            let message = Message {
-                kind: match slot.has_departed.load(Relaxed) {
-                    true => Kind::DEPARTED,
-                    false => Kind::DEAD,
-                },
-                task: slot.task(status),
-                seq: status.seq(),
-                cpu: status.cpu(),
-                run: slot.run.load(Relaxed),
-            };
+            let message = slot.farewell();
             M::table().free_slot(slot);
             return Some(message);
         }
-        if words.lost.load(Relaxed) == 0 {
+        if !words.lost.swap(false, SeqCst) {
             self.filters = self.cpus > 1;
             return None;
         }
-        words.lost.store(0, SeqCst);
         self.filters = true;
         self.finds = Some(0);
-        Some(Message {
-            kind: Kind::REDISCOVER,
-            task: TaskId::from_bits(0),
-            seq: 0,
-            cpu: self.cpu,
-            run: 0,
-        })
+        Some(Message::rediscover(self.cpu))
     }
 
     /// Finds the next ready task of the enclave.
@@ -270,13 +269,8 @@ impl<M: TableSource> Agent<M> {
             if status.is_ready() && slot.is_in(self.enclave) {
                 self.finds = Some(next);
                 self.known[index] = status;
-                return Some(Message {
-                    kind: Kind::FOUND,
-                    task: slot.task(status),
-                    seq: status.seq(),
-                    cpu: status.cpu(),
-                    run: slot.run.load(Relaxed),
-                });
+                self.refused_by[index] = 0;
+                return Some(slot.message(Kind::FOUND, status));
             }
         }
         self.finds = None;
@@ -292,10 +286,17 @@ impl<M: TableSource> Agent<M> {
         (is_it && slot.is_in(self.enclave)).then_some(status)
     }
 
-    /// Returns the task of the enclave that runs on a CPU.
-    pub fn running(&self, cpu: usize) -> Option<TaskId> {
-        let running = self.cpu_words(cpu).running.load(Acquire);
-        (running >> 32 != 0).then_some(TaskId::from_bits(running as u32))
+    /// Returns true if a CPU of the enclave may run a ready task, as far as is known: a task that was
+    /// preempted has to stay on its CPU on riscv64, and a CPU may have refused it for its affinity since
+    /// it became ready. [`commit`](Self::commit) refuses all others.
+    #[inline]
+    pub fn may_run(&self, task: TaskId, cpu: usize) -> bool {
+        let refuses = self.refused_by[task.index()] >> cpu & 1 != 0;
+        self.status(task)
+            .is_some_and(|status| match status.state() {
+                State::Stays => status.cpu() == cpu,
+                _ => !refuses,
+            })
     }
 
     /// Returns true if a CPU of the enclave waits for a decision and has none.
@@ -309,11 +310,6 @@ impl<M: TableSource> Agent<M> {
         is_in && (cpu == self.cpu || words.is_free.load(Acquire)) && words.decisions.has_none()
     }
 
-    /// Returns the number of decisions that wait for a CPU.
-    pub fn waiting(&self, cpu: usize) -> usize {
-        self.cpu_words(cpu).decisions.len()
-    }
-
     #[inline(always)]
     fn examine(&self, commit: &Commit) -> Result<u64, Refused> {
         self.check().map_err(|_| Refused::Stopped)?;
@@ -325,6 +321,9 @@ impl<M: TableSource> Agent<M> {
             return Err(Refused::Stale);
         }
         if commit.cpu >= 64 || self.cpus() >> commit.cpu & 1 == 0 {
+            return Err(Refused::Cpu);
+        }
+        if !self.is_alone && !self.may_run(commit.task, commit.cpu) {
             return Err(Refused::Cpu);
         }
         let mut flags = 0;
@@ -363,7 +362,7 @@ impl<M: TableSource> Agent<M> {
     /// follows it.
     ///
     /// # Errors
-    /// [`Refused`]. Only after [`Refused::Full`] does the task still wait for a decision.
+    /// [`Refused`]. After [`Refused::Full`] and [`Refused::Cpu`] the task still waits for a decision.
     #[inline(always)]
     pub fn commit(&self, commit: Commit) -> Result<Ticket, Refused> {
         let ticket = self.push(commit.cpu, self.examine(&commit)?)?;
@@ -396,19 +395,16 @@ impl<M: TableSource> Agent<M> {
     /// # Errors
     /// The index of the first decision that was refused, and why.
     pub fn commit_all(&self, group: &[Commit]) -> Result<(), (usize, Refused)> {
+        let mut decisions = Vec::with_capacity(group.len());
         for (at, commit) in group.iter().enumerate() {
-            self.examine(commit).map_err(|refused| (at, refused))?;
-            let is_twice = group[..at].iter().any(|other| other.task == commit.task);
-            if is_twice {
+            decisions.push(self.examine(commit).map_err(|refused| (at, refused))?);
+            if group[..at].iter().any(|other| other.task == commit.task) {
                 return Err((at, Refused::NotReady));
             }
         }
         let mut tickets = Vec::with_capacity(group.len());
-        for (at, commit) in group.iter().enumerate() {
-            let pushed = self
-                .examine(commit)
-                .and_then(|decision| self.push(commit.cpu, decision));
-            match pushed {
+        for (at, (commit, decision)) in group.iter().zip(decisions).enumerate() {
+            match self.push(commit.cpu, decision) {
                 Ok(ticket) => tickets.push(ticket),
                 Err(refused) => {
                     // A CPU may have followed some: the group was for tasks that all were ready.
@@ -466,15 +462,9 @@ impl<M: TableSource> Agent<M> {
 
 impl<M: TableSource> Drop for Agent<M> {
     fn drop(&mut self) {
-        let words = self.enclave;
-        // The tasks of which it read that they are gone.
-        while let Some(index) = (self.gone as usize).checked_sub(1) {
-            let slot = &M::table().slots[index];
-            self.gone = slot.next_dead.load(Relaxed);
-            M::table().free_slot(slot);
-        }
+        M::table().free_gone(self.gone);
         if self.check().is_ok() {
-            end::<M>(words, End::AgentLeft, TaskId::from_bits(0), [0; 2]);
+            end::<M>(self.enclave, End::AgentLeft, TaskId::from_bits(0), [0; 2]);
         }
     }
 }

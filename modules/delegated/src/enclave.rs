@@ -10,7 +10,7 @@ use crate::agent::Agent;
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Kinds};
 use crate::ring::MAX_MESSAGES;
-use crate::status::{Status, TaskId};
+use crate::status::TaskId;
 use crate::table::{
     EnclaveWords, FAST, MAX_ENCLAVES, NO_CPU, SystemTable, TableSource, phase, route, urgent,
 };
@@ -199,7 +199,7 @@ impl<M: TableSource> Enclave<M> {
         enclave.number.store(number as u32, Relaxed);
         enclave.has_rare.store(false, Relaxed);
         enclave.limit.store(settings.limit.unwrap_or(0), Relaxed);
-        enclave.lost.store(0, Relaxed);
+        enclave.lost.store(false, Relaxed);
         enclave.dead.store(0, Relaxed);
         *enclave.fast.lock() = None;
         enclave.phase.store(phase::ACTIVE, Release);
@@ -328,21 +328,13 @@ impl<M: TableSource> Enclave<M> {
         policy: Option<Box<dyn AgentPolicy + Send>>,
     ) -> Result<Option<Box<dyn AgentPolicy + Send>>, Refusal> {
         let words = self.words()?;
-        let mark = |is_fast: bool| {
-            let cpus = M::table().cpus.iter();
-            let own = cpus.filter(|cpu| cpu.enclave().is_some_and(|of| ptr::eq(of, words)));
-            own.for_each(|cpu| cpu.is_fast.store(is_fast, SeqCst));
-        };
-        mark(false);
         words.route.fetch_and(!FAST, SeqCst);
         let is_set = policy.is_some();
         let before = core::mem::replace(&mut *words.fast.lock(), policy);
         // The policy, or the agent, has to find the tasks.
-        words.lost.store(1, SeqCst);
-        words.has_rare.store(true, SeqCst);
+        words.rediscover();
         if is_set {
             words.route.fetch_or(FAST, SeqCst);
-            mark(true);
         } else {
             tell::<M>(words, false);
         }
@@ -350,21 +342,6 @@ impl<M: TableSource> Enclave<M> {
             words.route.store(0, SeqCst); // it ended meanwhile
         }
         Ok(before)
-    }
-
-    /// Returns the status of a task, or `None` if it is in this enclave no more. It takes no call of
-    /// the scheduler.
-    pub fn status(&self, task: TaskId) -> Option<Status> {
-        let slot = M::table().slots.get(task.index())?;
-        let status = slot.status();
-        let is_it = status.generation() == task.generation();
-        (is_it && slot.is_in(&M::table().enclaves[self.number])).then_some(status)
-    }
-
-    /// Returns the time for which a task has run, in counts, without the run that goes on.
-    pub fn run_counts(&self, task: TaskId) -> Option<u64> {
-        self.status(task)?;
-        Some(M::table().slots[task.index()].run.load(Relaxed))
     }
 
     /// Ends the enclave. Its tasks go on under round robin.
@@ -424,7 +401,6 @@ pub fn end<M: TableSource>(
     for (cpu, words) in table.cpus.iter().enumerate() {
         words.stop_serving(enclave);
         if words.enclave().is_some_and(|own| ptr::eq(own, enclave)) {
-            words.is_fast.store(false, SeqCst);
             words.set_enclave(None);
         }
         if words.has_joined.load(Acquire) {
@@ -432,18 +408,7 @@ pub fn end<M: TableSource>(
             kick::<M>(cpu);
         }
     }
-    free_gone::<M>(enclave);
-}
-
-/// Frees the slots of the tasks that are gone, which no agent will read.
-fn free_gone<M: TableSource>(enclave: &EnclaveWords) {
-    let table = M::table();
-    let mut next = enclave.dead.swap(0, AcqRel);
-    while let Some(index) = (next as usize).checked_sub(1) {
-        let slot = &table.slots[index];
-        next = slot.next_dead.load(Relaxed);
-        table.free_slot(slot);
-    }
+    table.free_gone(enclave.dead.swap(0, AcqRel)); // no agent will read of them
 }
 
 /// Ends the enclaves whose agent had this link. Its task is dead.

@@ -1,5 +1,7 @@
 //! [`AgentPolicy`]: a policy in ordinary code, and the loop that runs it in an agent's task.
 
+use alloc::vec::Vec;
+
 use crate::agent::{Agent, Commit, Refused, Stopped};
 use crate::message::{Kind, Message};
 use crate::status::TaskId;
@@ -35,7 +37,7 @@ pub fn serve<M: TableSource>(
                 recall(policy, before, cpu); // a message came first
             }
         } else {
-            decide_for_all(agent, policy);
+            decide(agent, policy);
         }
         if let Err(stopped) = agent.wait(&yield_now) {
             return stopped;
@@ -43,27 +45,27 @@ pub fn serve<M: TableSource>(
     }
 }
 
-/// Makes the next decision for each CPU that has nothing to do.
+/// Makes the next decision for each CPU that has nothing to do. A task that a CPU may not run waits for
+/// another CPU, or for the next call.
 #[inline(never)]
-fn decide_for_all<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
+pub fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
+    let mut refused = Vec::new();
     let mut cpus = agent.cpus();
     while cpus != 0 {
         let cpu = cpus.trailing_zeros() as usize;
         cpus &= cpus - 1;
-        if agent.is_free(cpu) {
-            decide(agent, policy, cpu);
+        while agent.is_free(cpu)
+            && let Some(task) = policy.choose(cpu)
+        {
+            match agent.commit(Commit::new(task, cpu)) {
+                Ok(_) | Err(Refused::Stopped) => break,
+                Err(Refused::Full | Refused::Cpu) => refused.push(task),
+                // A message about it is on the way.
+                Err(Refused::NoTask | Refused::NotReady | Refused::Stale) => {}
+            }
         }
-    }
-}
-
-/// Makes the next decision for a CPU.
-fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy, cpu: usize) {
-    while let Some(task) = policy.choose(cpu) {
-        match agent.commit(Commit::new(task, cpu)) {
-            Ok(_) | Err(Refused::Stopped) => return,
-            Err(Refused::Full) => return recall(policy, task, cpu),
-            // A message about it is on the way.
-            Err(Refused::NoTask | Refused::NotReady | Refused::Stale | Refused::Cpu) => {}
+        for task in refused.drain(..) {
+            recall(policy, task, cpu);
         }
     }
 }

@@ -57,7 +57,7 @@ mod task;
 
 pub use agent::{Agent, Commit, Refused, Stopped, Ticket};
 pub use enclave::{Enclave, End, Refusal, Report, Settings};
-pub use host::{AgentPolicy, serve};
+pub use host::{AgentPolicy, decide, serve};
 pub use message::{Kind, Kinds, Message};
 pub use outside::Outside;
 pub use ring::{MAX_DECISIONS, MAX_MESSAGES};

@@ -1,7 +1,6 @@
 //! The messages that an agent gets.
 
 use core::fmt;
-use core::ops::BitOr;
 
 use crate::status::{Status, TaskId};
 
@@ -106,13 +105,6 @@ impl Kinds {
     }
 }
 
-impl BitOr for Kinds {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
 /// A message about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -124,13 +116,25 @@ pub struct Message {
     /// higher number is later. [`Agent::read`](crate::Agent::read) leaves out those that a later one
     /// has overtaken.
     pub seq: u32,
-    /// The CPU on which it happened.
+    /// The CPU on which it happened. For [`Kind::AFFINITY`] it is the CPU that refused the task, or the
+    /// one on which the task has to stay ([`State::Stays`](crate::State::Stays)).
     pub cpu: usize,
     /// The time for which the task has run since it came, in counts of the CPU's counter, modulo 2^44.
     pub run: u64,
 }
 
 impl Message {
+    /// Returns the message that begins a rediscovery.
+    pub(crate) const fn rediscover(cpu: usize) -> Self {
+        Self {
+            kind: Kind::REDISCOVER,
+            task: TaskId::from_bits(0),
+            seq: 0,
+            cpu,
+            run: 0,
+        }
+    }
+
     /// Packs the message into two words: the status word, and kind, task and time.
     #[inline(always)]
     pub(crate) const fn to_words(status: Status, kind: Kind, index: u16, run: u64) -> [u64; 2] {

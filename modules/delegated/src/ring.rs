@@ -184,12 +184,11 @@ impl Decisions {
 
     /// Takes the first decision, where no other CPU makes or withdraws one.
     #[inline(always)]
-    pub fn take_alone(&self) -> bool {
+    pub fn take_alone(&self) {
         let head = self.head.load(Relaxed);
         let next = empty(head.wrapping_add(MAX_DECISIONS as u32));
         self.entry(head).store(next, Relaxed);
         self.head.store(head.wrapping_add(1), Relaxed);
-        true
     }
 
     /// Returns true if no decision waits, for the CPU.

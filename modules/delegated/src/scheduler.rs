@@ -2,6 +2,10 @@
 //!
 //! A task outside all enclaves has no link, and goes straight to the [round robin](crate::outside).
 //! While `attention` is false, so does a pick. All else is out of line.
+//!
+//! HELD: on several CPUs the scheduler of the tasks outside shares them among CPUs. It has to see a put
+//! of its running task and the pick after it together. So if a delegated task may run between the two,
+//! that put waits for the pick. Until then, that scheduler believes that its task still runs.
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
@@ -18,7 +22,7 @@ use crate::enclave::{End, end, kick, tell};
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Message};
 use crate::outside::{Outside, OutsideScheduler};
-use crate::status::{State, Status, TaskId};
+use crate::status::{State, Status};
 use crate::table::{
     ACTIVE, CpuWords, EnclaveWords, FAST, Slot, SystemTable, Table, TableSource, WAKES, urgent,
 };
@@ -57,6 +61,8 @@ pub struct Delegated<T, C, M: TableSource, S> {
     /// The task of the agent, while it does not run.
     agent: Option<Handle<T, M>>,
     outside: S,
+    /// HELD: the running task outside, which was put back, and whether it was preempted.
+    held: Option<(Handle<T, M>, bool)>,
     /// The slot of the task whose stack this CPU may still use, or null.
     in_flight: *mut Slot,
     /// The task that ran here and has left its enclave, while this CPU may still use its stack.
@@ -86,6 +92,7 @@ impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
             began: 0,
             agent: None,
             outside: S::NEW,
+            held: None,
             in_flight: ptr::null_mut(),
             leaving: None,
             types: PhantomData,
@@ -199,7 +206,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn push(&self, enclave: &EnclaveWords, kind: Kind, slot: &Slot, status: Status, run: u64) {
         let words = Message::to_words(status, kind, slot.index.load(Relaxed) as u16, run);
         if !enclave.messages[self.cpu()].push(words) {
-            enclave.lose_message();
+            enclave.rediscover();
         }
     }
 
@@ -234,11 +241,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     ) {
         let seq = status.seq();
         let message = Message {
-            kind,
-            task: slot.task(status),
-            seq,
-            cpu: status.cpu(),
             run,
+            ..slot.message(kind, status)
         };
         Self::with_fast(enclave, |policy| {
             if !S::SEVERAL || slot.told_seq.swap(seq, Relaxed) != seq || kind == Kind::TICK {
@@ -312,23 +316,16 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does.
     fn release_ready(&mut self, slot: &'static Slot) {
         let status = slot.status();
-        let is_here = match status.state() {
-            State::Ready => true,
-            State::Stays => status.cpu() == self.cpu(),
-            _ => false,
-        };
-        if is_here && slot.change(status, status.with(State::Joining, 0)) {
+        if status.state() == State::Ready && slot.change(status, status.with(State::Joining, 0)) {
             // SAFETY: SLOT. This call has changed the word, so the handle is its own.
             let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
-            task.policy_state().set_link(ptr::null_mut());
             M::table().free_slot(slot);
-            self.outside.add_task(task);
+            self.put_outside(task, false, false);
         }
     }
 
-    /// Puts a task into the queue of those outside. One that did not run here is added as a new one.
-    /// The scheduler of those outside may take it for its running task, which it does not know to have
-    /// left.
+    /// Puts a task into the queue of those outside that was in an enclave. `has_run` says that this CPU
+    /// still uses its stack.
     fn put_outside(&mut self, task: Handle<T, M>, preempt: bool, has_run: bool) {
         task.policy_state().set_link(ptr::null_mut());
         let stays = M::Smp::PREEMPTED_STAY && preempt;
@@ -344,6 +341,37 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
+    /// Puts back a task outside on one of several CPUs, while a delegated task or an agent runs or may
+    /// run next (HELD).
+    #[inline(never)]
+    fn put_plain(&mut self, task: Handle<T, M>, preempt: bool) {
+        let stays = M::Smp::PREEMPTED_STAY && preempt;
+        match has_cpu::<T, M>(&task) {
+            false => {
+                // It was blocked. The scheduler outside may still take it for its running task.
+                task.policy_state().slice().renew();
+                self.outside.add_task(task);
+            }
+            true if stays || self.held.is_some() => self.outside.put_prev_task(task, preempt),
+            true => self.held = Some((task, preempt)),
+        }
+    }
+
+    /// Returns true if a task outside waits here.
+    #[inline(always)]
+    fn outside_waits(&self) -> bool {
+        self.outside.policy().has_ready() || S::SEVERAL && self.held.is_some()
+    }
+
+    /// Tells the other CPUs if this one runs no task. The scheduler of the tasks outside knows only of
+    /// those.
+    #[inline(always)]
+    fn publish_idle(&self, is_idle: bool) {
+        if self.is_connected {
+            M::smp_state().set_idle(self.cpu(), is_idle);
+        }
+    }
+
     #[inline(always)]
     fn sweep_if_asked(&mut self, words: &CpuWords) {
         if words.urgent.load(Relaxed) & urgent::SWEEP != 0 {
@@ -352,7 +380,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
-    /// Makes all ready tasks of ended enclaves tasks outside.
+    /// Makes all ready tasks of ended enclaves tasks outside. One that has to stay here remains, and
+    /// runs next ([`pick_orphan`](Self::pick_orphan)).
     #[cold]
     #[inline(never)]
     fn sweep(&mut self) {
@@ -361,6 +390,33 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 self.release_ready(slot);
             }
         }
+        if M::Smp::PREEMPTED_STAY && self.orphan().is_some() {
+            self.words().urgent.fetch_or(urgent::SWEEP, Relaxed);
+        }
+    }
+
+    /// Returns a task of an ended enclave that has to stay here.
+    fn orphan(&self) -> Option<&'static Slot> {
+        M::table().used_slots().iter().find(|slot| {
+            let status = slot.status();
+            let stays_here = status.state() == State::Stays && status.cpu() == self.cpu();
+            stays_here && !slot.enclave().is_active()
+        })
+    }
+
+    /// Picks a task of an ended enclave that has to stay here. The scheduler of the tasks outside takes
+    /// it from its next put on.
+    #[cold]
+    #[inline(never)]
+    fn pick_orphan(&mut self) -> Option<Handle<T, M>> {
+        let slot = self.orphan()?;
+        // SAFETY: SLOT. Only this CPU takes a task that has to stay here.
+        let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
+        task.policy_state().set_link(ptr::null_mut());
+        task.policy_state().slice().renew();
+        M::table().free_slot(slot);
+        self.attention = true;
+        Some(task)
     }
 
     /// Puts back a task that has a link.
@@ -418,9 +474,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let link = task.policy_state().link();
         let slot = slot_of(link);
         let enclave = slot.enclave();
-        if S::SEVERAL {
-            self.words().running.store(0, Relaxed);
-        }
         let stays = S::SEVERAL && M::Smp::PREEMPTED_STAY && preempt;
         if !enclave.is_active() && (!S::SEVERAL || stays) {
             M::table().free_slot(slot);
@@ -470,10 +523,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             if link.addr() & DEPARTS == 0 || S::SEVERAL && !preempt {
                 return self.put_returned(task, preempt);
             }
-            self.words().running.store(0, Relaxed);
         }
         let status = slot.status();
-        let has_run = matches!(status.state(), State::Joining | State::Running);
+        let has_run = match S::SEVERAL {
+            true => has_cpu::<T, M>(&task),
+            false => matches!(status.state(), State::Joining | State::Running),
+        };
         if !enclave.is_active() {
             M::table().free_slot(slot);
             return self.put_outside(task, preempt, has_run);
@@ -488,11 +543,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             return self.outside.put_prev_task(task, preempt);
         }
         let (kind, state) = match status.state() {
-            State::Joining if S::SEVERAL && has_cpu::<T, M>(&task) => {
+            State::Joining if S::SEVERAL && has_run => {
                 // It ran as a task outside, and is in flight until the next call after the pick.
                 self.settle();
                 self.has_returned = true;
-                self.words().urgent.fetch_or(urgent::JOINED, Relaxed);
                 let stays = preempt && M::Smp::PREEMPTED_STAY;
                 (
                     Kind::NEW,
@@ -541,15 +595,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         self.attention = true;
         if let Some(replaced) = self.agent.replace(task) {
-            self.put_former_agent(replaced);
+            self.put_outside(replaced, false, false); // its enclaves have ended, or it was replaced
         }
-    }
-
-    /// Puts back the waiting task of an agent that was replaced, or whose enclaves have ended.
-    #[cold]
-    #[inline(never)]
-    fn put_former_agent(&mut self, task: Handle<T, M>) {
-        self.put_outside(task, false, false);
     }
 
     /// Handles the running task, which has left without being put back. Returns true if it was one
@@ -565,7 +612,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         let slot = slot_of(current);
         let status = slot.status();
-        self.words().running.store(0, Relaxed);
         if status.state() == State::Running && status.cpu() == self.cpu() {
             let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
             slot.run.store(run, Relaxed);
@@ -581,7 +627,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn pick_slow(&mut self) -> Option<Handle<T, M>> {
         let words = self.words();
         let has_returned = core::mem::replace(&mut self.has_returned, false);
-        let outside_is_next = self.owes_outside && self.outside.policy().has_ready();
+        let outside_is_next = self.owes_outside && self.outside_waits();
         if !has_returned || outside_is_next || words.urgent.load(Relaxed) != 0 {
             return self.pick_rare(has_returned);
         }
@@ -604,17 +650,23 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             {
                 return Some(agent);
             }
-        } else if !S::SEVERAL && words.is_fast.load(Relaxed) {
-            return self.pick_fast(words);
+        } else if !S::SEVERAL
+            && let Some(enclave) = words.enclave()
+            && enclave.route.load(Relaxed) & FAST != 0
+        {
+            return self.pick_fast(words, enclave);
         }
         self.pick_last(words)
     }
 
     /// Picks the task that the fast path chooses.
     #[inline(always)]
-    fn pick_fast(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
-        if let Some(enclave) = words.enclave()
-            && !enclave.has_rare.load(Relaxed)
+    fn pick_fast(
+        &mut self,
+        words: &'static CpuWords,
+        enclave: &'static EnclaveWords,
+    ) -> Option<Handle<T, M>> {
+        if !enclave.has_rare.load(Relaxed)
             && let Some(Some(task)) = Self::with_fast(enclave, |policy| policy.choose(0))
         {
             let slot = &M::table().slots[task.index()];
@@ -677,21 +729,24 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if !has_returned {
             self.settle();
             was_outside = self.note_departure();
-        } else if words.urgent.load(Relaxed) & urgent::JOINED != 0 {
-            words.urgent.fetch_and(!urgent::JOINED, AcqRel);
-            was_outside = true;
         }
         words.attention.store(false, Relaxed);
         words.kicked.swap(false, AcqRel);
         self.sweep_if_asked(words);
-        if self.owes_outside && self.outside.policy().has_ready() {
+        if M::Smp::PREEMPTED_STAY
+            && words.urgent.load(Relaxed) & urgent::SWEEP != 0
+            && let Some(task) = self.pick_orphan()
+        {
+            return Some(task);
+        }
+        if self.owes_outside && self.outside_waits() {
             self.owes_outside = false;
-            return self.outside.pick_next_task();
+            return self.take_outside();
         }
         match self.pick_delegated(words) {
             None => self.pick_outside(words),
             task => {
-                if was_outside {
+                if !S::SEVERAL && was_outside {
                     self.forget_outside();
                 }
                 task
@@ -703,10 +758,18 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn pick_outside(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
         self.attention = S::SEVERAL && (!self.in_flight.is_null() || self.leaving.is_some());
-        match self.outside.pick_next_task() {
+        match self.take_outside() {
             None if self.watch(words) => self.outside.pick_next_task(),
             task => task,
         }
+    }
+
+    /// Takes a task outside. Its scheduler first gets the task that is HELD.
+    fn take_outside(&mut self) -> Option<Handle<T, M>> {
+        if let Some((task, preempt)) = self.held.take() {
+            self.outside.put_prev_task(task, preempt);
+        }
+        self.outside.pick_next_task()
     }
 
     /// Tells the scheduler of the tasks outside that its running task has left, if it has.
@@ -751,16 +814,25 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn pick_agent(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
         let agent = self.agent.take()?;
         self.attention = true;
-        words.told.store(false, Relaxed);
-        if words.urgent.load(Relaxed) != 0 {
-            words.urgent.fetch_and(urgent::SWEEP, AcqRel);
+        if words.urgent.load(Relaxed) & urgent::AGENT != 0 {
+            // It goes on where it was preempted. It may have read its messages before that, so it is
+            // still told.
+            words.urgent.fetch_and(!urgent::AGENT, AcqRel);
+        } else {
+            match S::SEVERAL {
+                true => drop(words.told.swap(false, SeqCst)),
+                false => words.told.store(false, Relaxed),
+            }
+            if words.urgent.load(Relaxed) != 0 {
+                words.urgent.fetch_and(!urgent::WOKEN, AcqRel);
+            }
         }
         if S::SEVERAL {
             words.waits.store(false, Relaxed);
         }
         let link = agent.policy_state().link();
         if words.agent.load(Acquire) != link.addr() {
-            self.put_former_agent(agent);
+            self.put_outside(agent, false, false);
             return None;
         }
         self.current = link;
@@ -768,7 +840,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     }
 
     /// Picks the task of the next decision that can be followed. `decision` is the first one.
-    #[inline(always)]
+    #[inline(never)]
     fn pick_decision(
         &mut self,
         words: &'static CpuWords,
@@ -820,10 +892,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Takes the first decision. Returns false if it was withdrawn.
     #[inline(always)]
     fn take(&self, words: &CpuWords, decision: u64) -> bool {
-        match S::SEVERAL {
-            true => words.decisions.take(decision),
-            false => words.decisions.take_alone(),
+        if S::SEVERAL {
+            return words.decisions.take(decision);
         }
+        words.decisions.take_alone();
+        true
     }
 
     /// Makes a ready task run here. Returns false if another CPU was faster.
@@ -854,7 +927,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                     enclave.agent_cpu.load(Relaxed) != self.cpu() as u32,
                 );
                 if let Some(decision) = words.decisions.first() {
-                    return self.pick_decision_again(words, decision);
+                    return self.pick_decision(words, decision);
                 }
             }
         }
@@ -866,15 +939,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             true => self.pick_agent(words),
             false => None,
         }
-    }
-
-    #[inline(never)]
-    fn pick_decision_again(
-        &mut self,
-        words: &'static CpuWords,
-        decision: u64,
-    ) -> Option<Handle<T, M>> {
-        self.pick_decision(words, decision)
     }
 
     /// Picks the task that the policy on the fast path chooses.
@@ -921,16 +985,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn give_back_fast(&self, enclave: &'static EnclaveWords, slot: &Slot, kind: Kind) {
         let status = slot.status();
-        let message = Message {
-            kind,
-            task: slot.task(status),
-            seq: status.seq(),
-            cpu: status.cpu(),
-            run: slot.run.load(Relaxed),
-        };
         Self::with_fast(enclave, |policy| {
             if status.is_ready() {
-                policy.told(message);
+                policy.told(slot.message(kind, status));
             }
         });
     }
@@ -942,40 +999,28 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn tell_fast_all(&self, enclave: &'static EnclaveWords) {
         let table = M::table();
         enclave.has_rare.store(false, SeqCst);
-        let mut dead = enclave.dead.swap(0, AcqRel);
-        let is_new = enclave.lost.swap(0, AcqRel) != 0;
+        let dead = enclave.dead.swap(0, AcqRel);
+        let is_new = enclave.lost.swap(false, AcqRel);
         Self::with_fast(enclave, |policy| {
-            let message = |kind, slot: &Slot, status: Status| Message {
-                kind,
-                task: slot.task(status),
-                seq: status.seq(),
-                cpu: status.cpu(),
-                run: slot.run.load(Relaxed),
-            };
-            while let Some(index) = (dead as usize).checked_sub(1) {
+            let mut next = dead;
+            while let Some(index) = (next as usize).checked_sub(1) {
                 let slot = &table.slots[index];
-                dead = slot.next_dead.load(Relaxed);
-                policy.told(message(Kind::DEAD, slot, slot.status()));
-                table.free_slot(slot);
+                next = slot.next_dead.load(Relaxed);
+                policy.told(slot.farewell());
             }
             if !is_new {
                 return;
             }
-            policy.told(Message {
-                kind: Kind::REDISCOVER,
-                task: TaskId::from_bits(0),
-                seq: 0,
-                cpu: self.cpu(),
-                run: 0,
-            });
+            policy.told(Message::rediscover(self.cpu()));
             for slot in table.used_slots() {
                 let status = slot.status();
                 if status.is_ready() && slot.is_in(enclave) {
                     slot.told_seq.store(status.seq(), Relaxed);
-                    policy.told(message(Kind::FOUND, slot, status));
+                    policy.told(slot.message(Kind::FOUND, status));
                 }
             }
         });
+        table.free_gone(dead);
     }
 
     /// Begins to run a task, whose word says so already.
@@ -988,19 +1033,18 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         handle.policy_state().slice().renew();
         if S::SEVERAL {
             words.is_free.store(false, Relaxed);
-            let task = slot.task(slot.status());
-            words
-                .running
-                .store(1 << 32 | u64::from(task.to_bits()), Release);
             self.attention = true;
         }
         handle
     }
 
-    /// Returns true if a task may run here. This CPU has changed its word from `before`.
+    /// Returns true if a task may run here. This CPU has changed its word from `before`. A preempted
+    /// task that has to stay runs where it was preempted, whatever its affinity has become.
     fn may_run_here(&self, slot: &Slot, before: Status) -> bool {
-        let has_to_stay = before.state() == State::Stays && before.cpu() != self.cpu();
-        !has_to_stay && self.may_run_on(slot, self.cpu())
+        match before.state() {
+            State::Stays => before.cpu() == self.cpu(),
+            _ => self.may_run_on(slot, self.cpu()),
+        }
     }
 
     /// Returns true if the affinity of a task includes a CPU. The word is this CPU's, as above.
@@ -1022,7 +1066,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let enclave = slot.enclave();
         let cpus = enclave.cpus.load(Relaxed);
         let mut cpus = (0..sched_smp::MAX_CPUS).filter(|cpu| cpus >> cpu & 1 != 0);
-        if cpus.any(|cpu| self.may_run_on(slot, cpu)) {
+        if before.state() == State::Stays || cpus.any(|cpu| self.may_run_on(slot, cpu)) {
             return self.give_back(slot, before, Kind::AFFINITY);
         }
         // SAFETY: SLOT, as above.
@@ -1047,7 +1091,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[cold]
     #[inline(never)]
     fn give_back(&mut self, slot: &Slot, before: Status, kind: Kind) {
-        let status = before.next(before.state(), before.cpu());
+        // An agent learns from it which CPU has refused. A task that has to stay keeps its CPU.
+        let cpu = match before.state() {
+            State::Ready => self.cpu(),
+            _ => before.cpu(),
+        };
+        let status = before.next(before.state(), cpu);
         slot.set(status);
         self.post(slot.enclave(), kind, slot, status, slot.run.load(Relaxed));
     }
@@ -1107,7 +1156,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[cold]
     #[inline(never)]
     fn tick_linked(&mut self, words: &CpuWords, slice_is_over: bool, was_kicked: bool) -> bool {
-        let others_wait = self.outside.policy().has_ready();
+        let others_wait = self.outside_waits();
         if self.current.addr() & AGENT != 0 {
             return others_wait && !was_kicked;
         }
@@ -1136,7 +1185,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
     }
 
     fn remove_task(&mut self, task: &Self::SchedItem) -> Option<Self::SchedItem> {
-        self.outside.remove_task(task)
+        match &self.held {
+            Some((held, _)) if Arc::ptr_eq(held, task) => Some(self.held.take()?.0),
+            _ => self.outside.remove_task(task),
+        }
     }
 
     #[inline]
@@ -1144,18 +1196,27 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
         if !prev.policy_state().link().is_null() {
             return self.put_linked(prev, preempt);
         }
+        if S::SEVERAL && self.attention {
+            return self.put_plain(prev, preempt);
+        }
         self.outside.put_prev_task(prev, preempt);
     }
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        if self.attention {
-            return self.pick_slow();
+        if !self.attention
+            && let Some(task) = self.outside.pick_next_task()
+        {
+            return Some(task);
         }
-        match self.outside.pick_next_task() {
-            None => self.pick_rare(false),
-            task => task,
+        let task = match self.attention {
+            true => self.pick_slow(),
+            false => self.pick_rare(false),
+        };
+        if S::SEVERAL {
+            self.publish_idle(task.is_none());
         }
+        task
     }
 
     fn task_tick(&mut self, current: &Self::SchedItem) -> bool {

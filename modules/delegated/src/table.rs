@@ -19,7 +19,7 @@ use sched_smp::{MAX_CPUS, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};
 use spin::mutex::SpinMutex;
 
 use crate::host::AgentPolicy;
-use crate::message::Kinds;
+use crate::message::{Kind, Kinds, Message};
 use crate::ring::{Decisions, Messages};
 use crate::status::{INDEX_BITS, State, Status, TaskId};
 
@@ -107,6 +107,29 @@ impl Slot {
         }
     }
 
+    /// Returns the last message about its task, which is gone.
+    pub fn farewell(&self) -> Message {
+        let status = self.status();
+        Message {
+            kind: match self.has_departed.load(Relaxed) {
+                true => Kind::DEPARTED,
+                false => Kind::DEAD,
+            },
+            ..self.message(Kind::DEAD, status)
+        }
+    }
+
+    /// Returns a message about its task, which has this status.
+    pub fn message(&self, kind: Kind, status: Status) -> Message {
+        Message {
+            kind,
+            task: self.task(status),
+            seq: status.seq(),
+            cpu: status.cpu(),
+            run: self.run.load(Relaxed),
+        }
+    }
+
     /// Changes the status if it is still `from`.
     #[inline(always)]
     pub fn change(&self, from: Status, to: Status) -> bool {
@@ -135,14 +158,10 @@ pub struct CpuWords {
     pub waits: AtomicBool,
     /// The CPU found no decision at its last pick, and no other has been made since.
     pub is_free: AtomicBool,
-    /// A policy decides on the fast path. It is a hint; the route decides.
-    pub is_fast: AtomicBool,
     /// An IPI of this crate is on its way.
     pub kicked: AtomicBool,
     /// Something waits for the next pick.
     pub attention: AtomicBool,
-    /// The delegated task that runs, with 1 more in the upper half; 0 for none.
-    pub running: AtomicU64,
     pub decisions: Decisions,
 }
 
@@ -158,10 +177,8 @@ impl CpuWords {
             next: AtomicU64::new(0),
             waits: AtomicBool::new(false),
             is_free: AtomicBool::new(false),
-            is_fast: AtomicBool::new(false),
             kicked: AtomicBool::new(false),
             attention: AtomicBool::new(false),
-            running: AtomicU64::new(0),
             decisions: Decisions::new(),
         }
     }
@@ -204,8 +221,6 @@ pub mod urgent {
     pub const AGENT: u8 = 2;
     /// An enclave has ended.
     pub const SWEEP: u8 = 4;
-    /// The running task, which was outside, has joined an enclave.
-    pub const JOINED: u8 = 8;
 }
 
 /// Stands for no CPU.
@@ -243,8 +258,8 @@ pub struct EnclaveWords {
     pub agent: AtomicUsize,
     /// The longest wait that the watchdog allows, in counts; 0 if it is off.
     pub limit: AtomicU64,
-    /// CPUs whose message was lost (bit mask).
-    pub lost: AtomicU64,
+    /// A message was lost, or the agent is new: it has to find the ready tasks.
+    pub lost: AtomicBool,
     /// 1 more than the slot of the task that died last; 0 for none.
     pub dead: AtomicU32,
     /// The reason of its end, and the task that waited.
@@ -273,7 +288,7 @@ impl EnclaveWords {
             agent_cpu: AtomicU32::new(NO_CPU),
             agent: AtomicUsize::new(0),
             limit: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
             dead: AtomicU32::new(0),
             ended_by: AtomicU32::new(0),
             ended_task: AtomicU32::new(0),
@@ -291,11 +306,11 @@ impl EnclaveWords {
         self.phase.load(Acquire) == phase::ACTIVE
     }
 
-    /// Notes that a message was lost.
+    /// Makes the agent, or the policy on the fast path, find all ready tasks.
     #[cold]
     #[inline(never)]
-    pub fn lose_message(&self) {
-        self.lost.store(1, SeqCst);
+    pub fn rediscover(&self) {
+        self.lost.store(true, SeqCst);
         self.has_rare.store(true, SeqCst);
     }
 
@@ -385,6 +400,15 @@ impl Table {
         enclave.members.fetch_sub(1, AcqRel);
     }
 
+    /// Frees the slots of tasks that are gone. `first` is 1 more than the first, or 0.
+    pub fn free_gone(&self, mut first: u32) {
+        while let Some(index) = (first as usize).checked_sub(1) {
+            let slot = &self.slots[index];
+            first = slot.next_dead.load(Relaxed);
+            self.free_slot(slot);
+        }
+    }
+
     /// Adds a task that is gone to the list of its enclave.
     pub fn bury(slot: &Slot, enclave: &EnclaveWords) {
         let mut first = enclave.dead.load(Relaxed);
@@ -439,7 +463,7 @@ impl TableSource for SystemTable {
 
 /// The source of tests. Each thread has a table, which can be renewed.
 #[cfg(any(test, feature = "model"))]
-pub struct ThreadTable;
+pub struct ThreadTable<S = sched_smp::ThreadSmpState>(core::marker::PhantomData<S>);
 
 #[cfg(any(test, feature = "model"))]
 std::thread_local! {
@@ -447,7 +471,7 @@ std::thread_local! {
 }
 
 #[cfg(any(test, feature = "model"))]
-impl ThreadTable {
+impl<S> ThreadTable<S> {
     /// Makes a new table for this thread, which is never freed.
     pub fn renew() -> &'static Table {
         let table: Box<Table> = Box::new(Table::new());
@@ -458,8 +482,8 @@ impl ThreadTable {
 }
 
 #[cfg(any(test, feature = "model"))]
-impl TableSource for ThreadTable {
-    type Smp = sched_smp::ThreadSmpState;
+impl<S: SmpStateSource + 'static> TableSource for ThreadTable<S> {
+    type Smp = S;
 
     fn table() -> &'static Table {
         OF_THREAD.get().unwrap_or_else(Self::renew)

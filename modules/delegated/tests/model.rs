@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 use delegated::{
     Agent, AgentPolicy, Commit, DelegatedScheduler, DelegatedTask, Enclave, End, Kind, Kinds,
-    Message, Settings, SmpDelegatedScheduler, TaskId, ThreadTable,
+    Message, Settings, SmpDelegatedScheduler, TableSource, TaskId, ThreadTable, decide,
 };
 use proptest::prelude::*;
 use sched_core::clock::VirtualClock;
 use sched_model::model::{self, Config, CpuMask, Failure, ModelTask, Op, Program, Report};
-use sched_smp::{Machine, ThreadSmpState, simulated_machine};
+use sched_smp::{Machine, ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
 
 const TICK: u64 = 1000;
 
@@ -69,18 +69,26 @@ impl AgentPolicy for Queue {
 }
 
 /// An enclave under test.
-struct Subject {
+struct Subject<M: TableSource> {
     behaviour: Behaviour,
-    enclave: Enclave<ThreadTable>,
-    agent: Option<Agent<ThreadTable>>,
+    enclave: Enclave<M>,
+    agent: Option<Agent<M>>,
     queue: Queue,
     first: Option<TaskId>,
     seen: Vec<TaskId>,
     rng: u64,
 }
 
+/// The enclaves of a run, on any kind of machine.
+trait Subjects {
+    /// Does what the current task of the model asks for.
+    fn call(&mut self, what: u32);
+    /// Returns the reason why the first enclave has ended.
+    fn ended_by(&self) -> Option<End>;
+}
+
 thread_local! {
-    static SUBJECTS: RefCell<Vec<Subject>> = const { RefCell::new(Vec::new()) };
+    static SUBJECTS: RefCell<Option<Box<dyn Subjects>>> = const { RefCell::new(None) };
     static SETUP: RefCell<Setup> = const { RefCell::new(Setup::DEFAULT) };
 }
 
@@ -88,6 +96,8 @@ thread_local! {
 #[derive(Clone, Debug)]
 struct Setup {
     cpus: usize,
+    /// A preempted task has to stay on its CPU.
+    stays: bool,
     /// The CPUs and the agent of each.
     enclaves: Vec<(u64, Behaviour)>,
     ring: usize,
@@ -99,6 +109,7 @@ struct Setup {
 impl Setup {
     const DEFAULT: Self = Self {
         cpus: 1,
+        stays: false,
         enclaves: Vec::new(),
         ring: 256,
         limit: Some(10 * TICK),
@@ -117,41 +128,45 @@ const END: u32 = 50;
 const DEPART: u32 = 60;
 const DETACH: u32 = 70;
 
-fn current() -> (usize, &'static DelegatedTask<ModelTask, ThreadTable>) {
+fn current<M: TableSource>() -> (usize, &'static DelegatedTask<ModelTask, M>) {
     let (cpu, task) = model::here().unwrap();
     // SAFETY: the current task of the model is of this type, and alive while it calls.
     (cpu, unsafe { &*task.cast() })
 }
 
 fn call(what: u32) {
-    let number = (what % 10) as usize;
-    SUBJECTS.with_borrow_mut(|subjects| match what / 10 * 10 {
-        BEGIN => begin(subjects),
-        DELEGATE => drop(subjects[number].enclave.delegate(current().1)),
-        ATTACH | REPLACE => {
-            let subject = &mut subjects[number];
-            let (cpu, task) = current();
-            let attached = match what / 10 * 10 {
-                ATTACH => subject.enclave.attach(task, cpu),
-                _ => subject.enclave.replace(task, cpu),
-            };
-            if let Ok(agent) = attached {
-                subject.agent = Some(agent);
-                subject.queue.0.clear();
-            }
-        }
-        STEP => subjects[number].step(),
-        END => {
-            subjects[number].enclave.end();
-            subjects[number].agent = None;
-        }
-        DEPART => Enclave::depart(current().1),
-        DETACH => subjects[number].agent = None,
-        _ => unreachable!(),
-    });
+    SUBJECTS.with_borrow_mut(|subjects| subjects.as_mut().unwrap().call(what));
 }
 
-fn begin(subjects: &mut Vec<Subject>) {
+impl<M: TableSource> Subjects for Vec<Subject<M>> {
+    fn call(&mut self, what: u32) {
+        let number = (what % 10) as usize;
+        let (cpu, task) = current::<M>();
+        if SETUP.with_borrow(|setup| setup.cpus > 1) {
+            assert!(!M::smp_state().is_idle(cpu), "CPU {cpu} runs a task");
+        }
+        match what / 10 * 10 {
+            BEGIN => begin(self),
+            DELEGATE => drop(self[number].enclave.delegate(task)),
+            ATTACH => self[number].take(|enclave| enclave.attach(task, cpu).ok()),
+            REPLACE => self[number].take(|enclave| enclave.replace(task, cpu).ok()),
+            STEP => self[number].step(),
+            END => {
+                self[number].enclave.end();
+                self[number].agent = None;
+            }
+            DEPART => Enclave::depart(task),
+            DETACH => self[number].agent = None,
+            _ => unreachable!(),
+        }
+    }
+
+    fn ended_by(&self) -> Option<End> {
+        self[0].enclave.report().map(|report| report.end)
+    }
+}
+
+fn begin<M: TableSource>(subjects: &mut Vec<Subject<M>>) {
     let setup = SETUP.with_borrow(Clone::clone);
     for &(cpus, behaviour) in &setup.enclaves {
         let settings = Settings {
@@ -176,24 +191,20 @@ fn begin(subjects: &mut Vec<Subject>) {
     }
 }
 
-impl Subject {
+impl<M: TableSource> Subject<M> {
+    /// Takes an agent that was attached.
+    fn take(&mut self, attach: impl FnOnce(Enclave<M>) -> Option<Agent<M>>) {
+        if let Some(agent) = attach(self.enclave) {
+            self.agent = Some(agent);
+            self.queue.0.clear();
+        }
+    }
+
     fn random(&mut self, below: u64) -> u64 {
         self.rng ^= self.rng << 13;
         self.rng ^= self.rng >> 7;
         self.rng ^= self.rng << 17;
         self.rng % below
-    }
-
-    /// Runs a task on each of these CPUs, in the order of arrival.
-    fn decide(&mut self, agent: &Agent<ThreadTable>, cpus: &[usize]) {
-        for &cpu in cpus {
-            while let Some(task) = self.queue.choose(cpu) {
-                let is_starved = self.behaviour == Starves && self.first == Some(task);
-                if !is_starved && agent.commit(Commit::new(task, cpu)).is_ok() {
-                    break;
-                }
-            }
-        }
     }
 
     /// Does one round of the agent's loop, without the wait.
@@ -214,8 +225,10 @@ impl Subject {
         let cpus: Vec<_> = (0..64).filter(|&cpu| agent.is_free(cpu)).collect();
         match self.behaviour {
             Silent | Blind | Ends | Hangs | Fast => {}
-            Fifo | Sleeps | Starves => {
-                self.decide(&agent, &cpus);
+            Fifo | Sleeps => decide(&agent, &mut self.queue),
+            Starves => {
+                self.queue.0.retain(|task| Some(*task) != self.first);
+                decide(&agent, &mut self.queue);
             }
             Plans => {
                 for cpu in cpus {
@@ -247,7 +260,7 @@ impl Subject {
                 let group: Vec<_> = group.map(|(&task, &cpu)| Commit::new(task, cpu)).collect();
                 if agent.commit_all(&group).is_err() {
                     self.queue.0.extend(tasks);
-                    self.decide(&agent, &cpus);
+                    decide(&agent, &mut self.queue);
                 }
             }
             Random => {
@@ -277,7 +290,7 @@ impl Subject {
                     }
                 }
                 // It serves at last, or the watchdog would end it in each run.
-                self.decide(&agent, &cpus);
+                decide(&agent, &mut self.queue);
             }
         }
         self.agent = Some(agent);
@@ -303,7 +316,7 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
     };
     let end = match behaviour {
         Hangs => 3,
-        Sleeps => steps.min(1_000),
+        Sleeps => steps.min(400),
         _ => steps,
     };
     let again = again.into_iter().map(|op| match op {
@@ -319,9 +332,20 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
 
 /// Runs a program on this machine, with the enclaves of a setup.
 fn run(setup: &Setup, tasks: Vec<Program>, steps: u64) -> Result<Report, Box<Failure>> {
+    match setup.stays {
+        true => run_on::<ThreadTable<ThreadSmpStatePinned>>(setup, tasks, steps),
+        false => run_on::<ThreadTable>(setup, tasks, steps),
+    }
+}
+
+fn run_on<M: TableSource>(
+    setup: &Setup,
+    tasks: Vec<Program>,
+    steps: u64,
+) -> Result<Report, Box<Failure>> {
     SETUP.replace(setup.clone());
-    SUBJECTS.take();
-    ThreadTable::renew();
+    SUBJECTS.set(Some(Box::new(Vec::<Subject<M>>::new())));
+    <ThreadTable>::renew();
     let config = Config {
         cpus: setup.cpus,
         tick_period: TICK,
@@ -330,8 +354,8 @@ fn run(setup: &Setup, tasks: Vec<Program>, steps: u64) -> Result<Report, Box<Fai
         max_gc_streak: u64::MAX,
         on_time: VirtualClock::set,
         on_call: call,
-        trace_events: std::env::var("TRACE").map_or(50, |n| n.parse().unwrap()),
-        time_limit: Some(3_000 * TICK),
+        preempted_stay: setup.stays,
+        time_limit: Some(1_000 * TICK),
         ..Config::default()
     };
     let mut ops = vec![Op::Sleep(3 * TICK), Op::Call(BEGIN)];
@@ -353,13 +377,13 @@ fn run(setup: &Setup, tasks: Vec<Program>, steps: u64) -> Result<Report, Box<Fai
     }
     let main = Program::new("main", ops);
     if setup.cpus == 1 {
-        let made = |_| DelegatedScheduler::<ModelTask, VirtualClock, ThreadTable>::new();
+        let made = |_| DelegatedScheduler::<ModelTask, VirtualClock, M>::new();
         return model::run(&config, &main, made, DelegatedTask::new);
     }
     // SAFETY: the state is new, and belongs to this thread. All schedulers that find it are made
     // below, one for each CPU, with one type of task, and none outlives the call.
     unsafe { ThreadSmpState::renew().connect(machine(setup.cpus)) };
-    let made = |_| SmpDelegatedScheduler::<ModelTask, VirtualClock, ThreadTable>::new();
+    let made = |_| SmpDelegatedScheduler::<ModelTask, VirtualClock, M>::new();
     let ended = model::run(&config, &main, made, DelegatedTask::new);
     // SAFETY: the schedulers are gone.
     unsafe { ThreadSmpState::retire() };
@@ -380,14 +404,15 @@ fn machine(cpus: usize) -> Machine {
     }
 }
 
-/// A task of an enclave.
-fn worker(enclave: u32) -> impl Strategy<Value = Program> {
+/// A task of an enclave on a machine of so many CPUs.
+fn worker(enclave: u32, cpus: usize) -> impl Strategy<Value = Program> {
     let op = prop_oneof![
         4 => (1..2 * TICK).prop_map(Op::Run),
         4 => Just(Op::Yield),
         2 => (1..3 * TICK).prop_map(Op::Sleep),
         1 => Just(Op::Migrate(CpuMask::first(64))),
         1 => (0..8usize).prop_map(|cpu| Op::Migrate(CpuMask(1 << cpu | 1))),
+        1 => (0..cpus).prop_map(|cpu| Op::Migrate(CpuMask::one(cpu))),
         1 => (1..TICK).prop_map(move |units| Op::spawn("child", [Op::Call(DELEGATE + enclave), Op::Yield, Op::Run(units)])),
         1 => Just(Op::Call(DEPART)),
         1 => Just(Op::Call(DELEGATE + enclave)),
@@ -399,10 +424,7 @@ fn worker(enclave: u32) -> impl Strategy<Value = Program> {
 }
 
 fn setups(cpus: usize) -> impl Strategy<Value = Setup> {
-    let behaviour = || match std::env::var("ONLY").as_deref() {
-        Ok("floods") => prop::sample::select(&[Floods][..]),
-        _ => prop::sample::select(&ALL[..]),
-    };
+    let behaviour = || prop::sample::select(&ALL[..]);
     let enclaves = match cpus {
         1 => behaviour().prop_map(|one| vec![(1, one)]).boxed(),
         _ => prop_oneof![
@@ -414,29 +436,28 @@ fn setups(cpus: usize) -> impl Strategy<Value = Setup> {
     };
     let ring = prop::sample::select(&[1usize, 2, 256][..]);
     let wakes = prop::sample::select(&[Kinds::NONE, Kinds::READY, Kinds::ALL][..]);
-    let rest = (ring, wakes, any::<(u64, bool)>());
-    (enclaves, rest).prop_map(move |(enclaves, (ring, wakes, (seed, is_watched)))| {
-        // Without the watchdog nothing hides a task that an agent does not get back.
-        let all_serve = enclaves
-            .iter()
-            .all(|(_, behaviour)| SERVE.contains(behaviour));
-        Setup {
-            cpus,
-            enclaves,
-            ring,
-            limit: Setup::DEFAULT.limit.filter(|_| is_watched || !all_serve),
-            wakes,
-            seed,
-        }
-    })
+    let rest = (ring, wakes, any::<(u64, bool, bool)>());
+    (enclaves, rest).prop_map(
+        move |(enclaves, (ring, wakes, (seed, is_watched, stays)))| {
+            // Without the watchdog nothing hides a task that an agent does not get back.
+            let all_serve = enclaves
+                .iter()
+                .all(|(_, behaviour)| SERVE.contains(behaviour));
+            Setup {
+                cpus,
+                stays: stays && cpus > 1,
+                enclaves,
+                ring,
+                limit: Setup::DEFAULT.limit.filter(|_| is_watched || !all_serve),
+                wakes,
+                seed,
+            }
+        },
+    )
 }
 
 fn cases() -> ProptestConfig {
-    let cases = std::env::var("DELEGATED_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok());
     ProptestConfig {
-        cases: cases.unwrap_or(60),
         max_shrink_iters: 300,
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -444,9 +465,12 @@ fn cases() -> ProptestConfig {
 }
 
 fn runs(cpus: usize) -> impl Strategy<Value = (Setup, Vec<Program>)> {
-    setups(cpus).prop_flat_map(|setup| {
+    setups(cpus).prop_flat_map(move |setup| {
         let last = setup.enclaves.len() as u32 - 1;
-        let tasks = prop::collection::vec((0..=last).prop_flat_map(worker), 1..9);
+        let tasks = prop::collection::vec(
+            (0..=last).prop_flat_map(move |enclave| worker(enclave, cpus)),
+            1..9,
+        );
         (Just(setup), tasks)
     })
 }
@@ -459,14 +483,14 @@ proptest! {
         run(&setup, tasks, 4_000).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
     }
 
-    // The layer for several CPUs asserts there that it runs all tasks of its CPU.
+    // The layer for several CPUs asserts there that a CPU which found no task gets one by a post only.
     #[cfg_attr(debug_assertions, ignore = "needs --release")]
     #[test]
     fn any_agent_on_two_cpus((setup, tasks) in runs(2)) {
         run(&setup, tasks, 4_000).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
     }
 
-    // The layer for several CPUs asserts there that it runs all tasks of its CPU.
+    // The layer for several CPUs asserts there that a CPU which found no task gets one by a post only.
     #[cfg_attr(debug_assertions, ignore = "needs --release")]
     #[test]
     fn any_agent_on_four_cpus((setup, tasks) in runs(4)) {
@@ -488,7 +512,7 @@ fn yields(times: u64) -> Program {
 
 /// Returns the reason why the first enclave has ended.
 fn ended_by() -> Option<End> {
-    SUBJECTS.with_borrow(|subjects| subjects[0].enclave.report().map(|report| report.end))
+    SUBJECTS.with_borrow(|subjects| subjects.as_ref().unwrap().ended_by())
 }
 
 #[test]
