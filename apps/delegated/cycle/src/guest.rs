@@ -1,14 +1,15 @@
 //! Counts the instructions of a yield under each mode.
 
-use alloc::{boxed::Box, collections::VecDeque, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::{
     sync::atomic::{AtomicU64, Ordering::*},
     time::Duration,
 };
 
-use axsched_ext::delegated::{Agent, AgentPolicy, Enclave, Kind, Message, Settings, TaskId, serve};
+use axsched_ext::delegated::{Agent, AgentPolicy, Enclave, Settings, serve};
 use axtask::WaitQueue;
 use delegated_common::{enclave, is_delegated, join, settings, spawn_agent};
+use delegated_fifo::Fifo;
 use sched_tests_common::{
     config::SCALE,
     platform::{self, now_ns, println},
@@ -30,32 +31,6 @@ enum Mode {
     Agent,
     Plan(usize),
     Fast,
-}
-
-/// First in, first out, in ordinary code.
-struct Fifo {
-    ready: VecDeque<TaskId>,
-}
-
-impl Fifo {
-    fn new() -> Self {
-        Self {
-            ready: VecDeque::with_capacity(2048),
-        }
-    }
-}
-
-impl AgentPolicy for Fifo {
-    fn told(&mut self, message: Message) {
-        match message.kind {
-            Kind::REDISCOVER => self.ready.clear(),
-            kind if kind.is_ready() => self.ready.push_back(message.task),
-            _ => {}
-        }
-    }
-    fn choose(&mut self, _: usize) -> Option<TaskId> {
-        self.ready.pop_front()
-    }
 }
 
 #[derive(Default)]
@@ -116,7 +91,7 @@ fn unwatched() -> Settings {
 
 /// Serves an enclave with plans of `length` decisions.
 fn serve_plans(agent: &mut Agent, length: usize) {
-    let mut fifo = Fifo::new();
+    let mut fifo = Fifo::default();
     let mut plan = Vec::with_capacity(length);
     loop {
         while let Some(message) = agent.read() {
@@ -124,7 +99,7 @@ fn serve_plans(agent: &mut Agent, length: usize) {
         }
         plan.clear();
         while plan.len() < length
-            && let Some(task) = fifo.ready.pop_front()
+            && let Some(task) = fifo.choose(0)
         {
             plan.push(task);
         }
@@ -148,12 +123,12 @@ fn measure(mode: Mode, sizes: &[usize]) -> Vec<f64> {
         let agent = enclave.filter(|_| mode != Mode::Fast).map(|enclave| {
             spawn_agent(enclave, 0, move |agent| match mode {
                 Mode::Plan(length) => serve_plans(agent, length),
-                _ => drop(serve(agent, &mut Fifo::new(), axtask::yield_now)),
+                _ => drop(serve(agent, &mut Fifo::default(), axtask::yield_now)),
             })
         });
         if let (Mode::Fast, Some(enclave)) = (mode, enclave) {
             enclave
-                .set_fast_path(Some(Box::new(Fifo::new())))
+                .set_fast_path(Some(Box::new(Fifo::default())))
                 .ok()
                 .unwrap();
         }

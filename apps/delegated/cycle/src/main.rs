@@ -18,10 +18,13 @@
 #[cfg(target_os = "none")]
 extern crate alloc;
 
-#[cfg_attr(not(target_os = "none"), path = "host.rs")]
+#[cfg(target_os = "none")]
 mod guest;
 
 #[cfg_attr(target_os = "none", unsafe(no_mangle))]
 fn main() {
+    #[cfg(target_os = "none")]
     guest::main();
+    #[cfg(not(target_os = "none"))]
+    delegated_common::need_guest("cycle");
 }

@@ -1,32 +1,13 @@
-//! The policy, and the tasks that it serves.
+//! The tasks, and the agent that serves them.
 
 extern crate alloc;
 
-use alloc::{collections::VecDeque, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
-use axsched_ext::delegated::{AgentPolicy, Enclave, Kind, Message, TaskId, serve};
+use axsched_ext::delegated::{Enclave, serve};
 use delegated_common::{all_cpus, enclave, is_delegated, join, settings, spawn_agent};
+use delegated_fifo::Fifo;
 use sched_tests_common::{App, Task, run, work};
-
-/// First in, first out.
-#[derive(Default)]
-struct Fifo {
-    ready: VecDeque<TaskId>,
-}
-
-impl AgentPolicy for Fifo {
-    fn told(&mut self, message: Message) {
-        match message.kind {
-            Kind::REDISCOVER => self.ready.clear(),
-            kind if kind.is_ready() => self.ready.push_back(message.task),
-            _ => {}
-        }
-    }
-
-    fn choose(&mut self, _: usize) -> Option<TaskId> {
-        self.ready.pop_front()
-    }
-}
 
 /// Makes an enclave of all CPUs, which an agent on CPU 0 serves.
 fn served() -> Enclave {

@@ -1,0 +1,78 @@
+//! What needs a guest.
+
+extern crate alloc;
+
+use alloc::string::String;
+use core::{ops::Deref, time::Duration};
+
+use axsched_ext::delegated::{self, Agent, DelegatedTask, Enclave, Refusal, Settings, TaskId};
+use axtask::{AxCpuMask, AxTaskRef, TaskInner};
+use sched_tests_common::platform;
+
+/// The stack of an agent. A policy is ordinary code, which may need much.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// Calls `with` with the calling task. Returns `None` under any other scheduler.
+pub fn current<R>(with: impl FnOnce(&DelegatedTask<TaskInner>) -> R) -> Option<R> {
+    let current = axtask::current();
+    let task: &AxTaskRef = &current;
+    delegated::of(task.deref()).map(with)
+}
+
+/// Returns true if the scheduler of this image is the delegated one.
+pub fn is_delegated() -> bool {
+    current(|_| ()).is_some()
+}
+
+/// Returns the default settings.
+pub fn settings() -> Settings {
+    Settings::new(platform::counter_hz() / 100)
+}
+
+/// Returns all CPUs (bit mask).
+pub fn all_cpus() -> u64 {
+    u64::MAX >> (64 - platform::cpus())
+}
+
+/// Makes an enclave, as soon as the CPUs have joined.
+///
+/// # Panics
+/// If it is refused for another reason.
+pub fn enclave(cpus: u64, settings: Settings) -> Enclave {
+    loop {
+        match Enclave::new(cpus, settings) {
+            Ok(enclave) => return enclave,
+            Err(Refusal::Cpu(_) | Refusal::NoEnclave) => platform::sleep(Duration::from_millis(1)),
+            Err(refusal) => panic!("{refusal}"),
+        }
+    }
+}
+
+/// Spawns a task that runs on one CPU only.
+pub fn spawn_on(cpu: usize, name: &str, body: impl FnOnce() + Send + 'static) -> AxTaskRef {
+    let task = TaskInner::new(body, String::from(name), STACK_BYTES);
+    task.set_cpumask(AxCpuMask::one_shot(cpu));
+    axtask::spawn_task(task)
+}
+
+/// Spawns the agent of an enclave on one of its CPUs. If the enclave has an agent, this one replaces
+/// it.
+pub fn spawn_agent(
+    enclave: Enclave,
+    cpu: usize,
+    serve: impl FnOnce(&mut Agent) + Send + 'static,
+) -> AxTaskRef {
+    spawn_on(cpu, "agent", move || {
+        // The enclave may have ended meanwhile.
+        if let Some(Ok(mut agent)) = current(|task| enclave.replace(task, cpu)) {
+            serve(&mut agent);
+        }
+    })
+}
+
+/// Delegates the calling task, which joins by a yield. Returns `None` if it is refused.
+pub fn join(enclave: Enclave) -> Option<TaskId> {
+    let joined = current(|task| enclave.delegate(task))?.ok();
+    axtask::yield_now();
+    joined
+}

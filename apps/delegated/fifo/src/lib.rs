@@ -1,0 +1,30 @@
+//! First in, first out: the policy of this program, which others use as well.
+
+#![no_std]
+#![cfg(target_os = "none")]
+
+extern crate alloc;
+
+use alloc::collections::VecDeque;
+
+use axsched_ext::delegated::{AgentPolicy, Kind, Message, TaskId};
+
+/// First in, first out.
+#[derive(Default)]
+pub struct Fifo {
+    ready: VecDeque<TaskId>,
+}
+
+impl AgentPolicy for Fifo {
+    fn told(&mut self, message: Message) {
+        match message.kind {
+            Kind::REDISCOVER => self.ready.clear(),
+            kind if kind.is_ready() => self.ready.push_back(message.task),
+            _ => {}
+        }
+    }
+
+    fn choose(&mut self, _: usize) -> Option<TaskId> {
+        self.ready.pop_front()
+    }
+}
