@@ -26,6 +26,8 @@ soak:
 	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --profile soak --package axsched-ext \
 	    --test policies --test several_cpus --test starvation --test outsiders -- --ignored --nocapture \
 	    $(call quoted,$(T))
+	$(Q)RUSTC='$(HOST_RUSTC)' $(HOST_CARGO) test $(WHERE) --release --package delegated --test model -- \
+	    --ignored --nocapture $(call quoted,$(T))
 else
 soak:
 	$(Q)$(SCHEDLAB) soak --arch '$(ARCH)' $(call given,FEATURES,--policy) --smp '$(SMP)' --timing '$(TIMING)' \

@@ -295,14 +295,23 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             // SAFETY: SLOT. A task in flight here can be taken by this CPU only.
             let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
             self.depart(slot);
-            return self.put_outside(task, false, false);
+            self.put_outside(task, false, false);
+        } else {
+            slot.set(status.with(State::Ready, status.cpu()));
+            if !slot.enclave().is_active() {
+                self.release_ready(slot);
+            }
         }
-        let wanted_by = slot.set_and_look(status.with(State::Ready, status.cpu()));
-        if !slot.enclave().is_active() {
-            self.release_ready(slot);
-        } else if let Some(cpu) = wanted_by {
-            slot.wanted_by.store(0, Relaxed);
-            kick::<M>(cpu);
+        self.kick_waiters(slot);
+    }
+
+    /// Interrupts the CPUs that wait for the end of a flight, which has ended.
+    #[inline(always)]
+    fn kick_waiters(&self, slot: &Slot) {
+        let mut cpus = slot.take_waiters();
+        while cpus != 0 {
+            kick::<M>(cpus.trailing_zeros() as usize);
+            cpus &= cpus - 1;
         }
     }
 
@@ -699,8 +708,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         loop {
             let status = slot.status();
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != self.cpu() {
-                slot.wanted_by.store(self.cpu() as u32 + 1, SeqCst);
-                if slot.status() != status {
+                if !slot.await_landing(self.cpu(), status) {
                     continue;
                 }
                 words.next.store(decision.0, Relaxed);
@@ -851,12 +859,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let slot = &M::table().slots[Decision(decision).task().index()];
             let status = slot.status();
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != cpu {
-                slot.wanted_by.store(cpu as u32 + 1, SeqCst);
-                if slot.status() == status {
-                    kick::<M>(status.cpu()); // its next scheduler call ends the flight
-                    return None;
+                if !slot.await_landing(cpu, status) {
+                    continue;
                 }
-                continue;
+                kick::<M>(status.cpu()); // its next scheduler call ends the flight
+                return None;
             }
             if self.take(words, decision)
                 && Decision(decision).allows(status)
@@ -961,7 +968,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 continue;
             }
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != cpu {
-                slot.wanted_by.store(cpu as u32 + 1, SeqCst);
+                slot.await_landing(cpu, status);
                 self.give_back_fast(enclave, slot, Kind::RECALLED);
                 kick::<M>(status.cpu());
                 continue;
@@ -1034,6 +1041,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if S::SEVERAL {
             words.is_free.store(false, Relaxed);
             self.attention = true;
+            self.kick_waiters(slot);
         }
         handle
     }

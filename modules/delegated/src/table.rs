@@ -12,7 +12,7 @@
 use alloc::boxed::Box;
 use core::ptr;
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*, fence,
 };
 
 use sched_smp::{MAX_CPUS, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};
@@ -45,8 +45,8 @@ pub struct Slot {
     pub index: AtomicU32,
     /// The sequence number of the last message that the fast path was told.
     pub told_seq: AtomicU32,
-    /// 1 more than the CPU that waits until the task is no longer in flight; 0 for none.
-    pub wanted_by: AtomicU32,
+    /// The CPUs that wait until the task is no longer in flight (bit mask).
+    wanted_by: AtomicU64,
     /// 1 more than the next slot in the list of dead tasks; 0 for none.
     pub next_dead: AtomicU32,
     /// The task has left the enclave, and is not dead.
@@ -63,7 +63,7 @@ impl Slot {
             enclave: AtomicPtr::new(ptr::null_mut()),
             index: AtomicU32::new(0),
             told_seq: AtomicU32::new(0),
-            wanted_by: AtomicU32::new(0),
+            wanted_by: AtomicU64::new(0),
             next_dead: AtomicU32::new(0),
             has_departed: AtomicBool::new(false),
         }
@@ -98,12 +98,21 @@ impl Slot {
         self.word.store(status.0, Release);
     }
 
-    /// Publishes a status, and then returns the CPU that waits for it, if any.
-    pub fn set_and_look(&self, status: Status) -> Option<usize> {
-        self.word.store(status.0, SeqCst);
-        match self.wanted_by.load(SeqCst) {
-            0 => None,
-            cpu => Some(cpu as usize - 1),
+    /// Makes this CPU wait for the end of the flight. Returns false if the status is another one
+    /// already.
+    pub fn await_landing(&self, cpu: usize, status: Status) -> bool {
+        self.wanted_by.fetch_or(1 << cpu, SeqCst);
+        fence(SeqCst);
+        self.status() == status
+    }
+
+    /// Takes the CPUs that wait for the end of the flight (bit mask), after the status was changed.
+    #[inline(always)]
+    pub fn take_waiters(&self) -> u64 {
+        fence(SeqCst);
+        match self.wanted_by.load(Relaxed) {
+            0 => 0,
+            _ => self.wanted_by.swap(0, SeqCst),
         }
     }
 

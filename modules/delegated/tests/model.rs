@@ -9,8 +9,12 @@ use delegated::{
     Message, Settings, SmpDelegatedScheduler, TableSource, TaskId, ThreadTable, decide,
 };
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use sched_core::clock::VirtualClock;
-use sched_model::model::{self, Config, CpuMask, Failure, ModelTask, Op, Program, Report};
+use sched_model::model::{
+    self, Config, CpuMask, Failure, ModelTask, Op, Program, Report, TaskReport,
+};
 use sched_smp::{Machine, ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
 
 const TICK: u64 = 1000;
@@ -495,6 +499,25 @@ proptest! {
     #[test]
     fn any_agent_on_four_cpus((setup, tasks) in runs(4)) {
         run(&setup, tasks, 4_000).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+    }
+}
+
+#[test]
+#[ignore = "slow without optimisation: make soak"]
+fn any_agent_over_a_million_dispatches() {
+    for cpus in [1, 2, 4, 8] {
+        let mut runner = TestRunner::new(cases());
+        let (mut programs, mut dispatches) = (0, 0);
+        while dispatches < 1_000_000 {
+            let (setup, tasks) = runs(cpus).new_tree(&mut runner).unwrap().current();
+            let ended = run(&setup, tasks.clone(), 4_000);
+            let report = ended.unwrap_or_else(|failure| panic!("{setup:?} {tasks:?}: {failure}"));
+            programs += 1;
+            let is_random = |task: &&TaskReport| ["worker", "child"].contains(&&*task.label.name);
+            let random = report.tasks.iter().filter(is_random);
+            dispatches += random.map(|task| task.dispatches).sum::<u64>();
+        }
+        println!("{cpus} CPUs: {programs} programs, {dispatches} dispatches of their tasks");
     }
 }
 
