@@ -75,8 +75,9 @@ unsafe impl<T: Send + Sync, C, M: TableSource, S: Send> Send for Delegated<T, C,
 
 /// The agent goes before waiting decisions at most this often in a row (rule 6).
 const AGENT_TURNS: u8 = 2;
-/// A pick asks the fast path at most this often.
-const FAST_CHOICES: usize = 4;
+/// A pick asks the fast path at most this often. It stops before that if the first task that was
+/// refused comes again.
+const FAST_CHOICES: usize = 64;
 
 impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
     /// Creates an empty scheduler.
@@ -249,7 +250,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 policy.told(message);
             }
         });
-        if S::SEVERAL && kind.is_ready() {
+        if S::SEVERAL && kind.is_ready() && kind != Kind::AFFINITY {
             self.kick_free(enclave);
         }
     }
@@ -959,8 +960,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             self.tell_fast_all(enclave);
         }
         let cpu = self.cpu();
+        let mut refused = None;
         for _ in 0..FAST_CHOICES {
             let task = Self::with_fast(enclave, |policy| policy.choose(cpu))??;
+            let is_again = refused == Some(task);
             let slot = &M::table().slots[task.index()];
             let status = slot.status();
             let is_it = status.generation() == task.generation() && status.is_ready();
@@ -971,18 +974,18 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 slot.await_landing(cpu, status);
                 self.give_back_fast(enclave, slot, Kind::RECALLED);
                 kick::<M>(status.cpu());
-                continue;
-            }
-            if !self.claim(slot, status) {
+            } else if !self.claim(slot, status) {
                 self.give_back_fast(enclave, slot, Kind::RECALLED);
-                continue;
-            }
-            if S::SEVERAL && !self.may_run_here(slot, status) {
+            } else if S::SEVERAL && !self.may_run_here(slot, status) {
                 self.refuse_cpu(slot, status);
-                continue;
+            } else {
+                self.attention = true;
+                return Some(self.begin(slot, words));
             }
-            self.attention = true;
-            return Some(self.begin(slot, words));
+            if is_again {
+                return None; // all others that it chooses have been refused as well
+            }
+            refused.get_or_insert(task);
         }
         None
     }
@@ -1074,8 +1077,17 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let enclave = slot.enclave();
         let cpus = enclave.cpus.load(Relaxed);
         let mut cpus = (0..sched_smp::MAX_CPUS).filter(|cpu| cpus >> cpu & 1 != 0);
-        if before.state() == State::Stays || cpus.any(|cpu| self.may_run_on(slot, cpu)) {
-            return self.give_back(slot, before, Kind::AFFINITY);
+        let allowed = match before.state() {
+            State::Stays => Some(before.cpu()),
+            _ => cpus.find(|&cpu| self.may_run_on(slot, cpu)),
+        };
+        if let Some(cpu) = allowed {
+            self.give_back(slot, before, Kind::AFFINITY);
+            // An agent chooses another CPU. The fast path is asked by each CPU for itself.
+            if enclave.route.load(Acquire) & FAST != 0 {
+                kick::<M>(cpu);
+            }
+            return;
         }
         // SAFETY: SLOT, as above.
         let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
