@@ -654,10 +654,21 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             }
             return self.pick_next_slow(words, Decision(next));
         }
-        if words.told.load(Relaxed) {
-            if words.decisions.is_empty()
-                && let Some(agent) = self.pick_agent(words)
+        if !words.decisions.is_empty() {
+            if !S::SEVERAL
+                && let Some(decision) = words.decisions.first()
             {
+                let slot = &M::table().slots[Decision(decision).task().index()];
+                let status = slot.status();
+                if Decision(decision).allows(status) && words.has(slot) {
+                    words.decisions.take_alone();
+                    self.agent_turns = 0;
+                    slot.set(status.run_again());
+                    return Some(self.begin(slot, words));
+                }
+            }
+        } else if words.told.load(Relaxed) {
+            if let Some(agent) = self.pick_agent(words, 0) {
                 return Some(agent);
             }
         } else if !S::SEVERAL
@@ -799,7 +810,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         };
         let Some(decision) = first else {
             if agent_is_ready || words.told.load(Relaxed) && self.agent.is_some() {
-                return self.pick_agent(words);
+                return self.pick_agent(words, words.urgent.load(Relaxed));
             }
             return self.find_no_decision(words);
         };
@@ -809,7 +820,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 self.recall(words, Decision(decision));
             }
             self.agent_turns += 1;
-            return self.pick_agent(words);
+            return self.pick_agent(words, words.urgent.load(Relaxed));
         }
         self.agent_turns = 0;
         if next == 0 {
@@ -819,11 +830,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         self.pick_next_slow(words, Decision(decision))
     }
 
+    /// Picks the agent. `urgent` are the reasons that were found.
     #[inline(always)]
-    fn pick_agent(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+    fn pick_agent(&mut self, words: &'static CpuWords, urgent: u8) -> Option<Handle<T, M>> {
         let agent = self.agent.take()?;
         self.attention = true;
-        if words.urgent.load(Relaxed) & urgent::AGENT != 0 {
+        if urgent & urgent::AGENT != 0 {
             // It goes on where it was preempted. It may have read its messages before that, so it is
             // still told.
             words.urgent.fetch_and(!urgent::AGENT, AcqRel);
@@ -832,7 +844,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 true => drop(words.told.swap(false, SeqCst)),
                 false => words.told.store(false, Relaxed),
             }
-            if words.urgent.load(Relaxed) != 0 {
+            if urgent != 0 {
                 words.urgent.fetch_and(!urgent::WOKEN, AcqRel);
             }
         }
@@ -944,7 +956,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             words.waits.store(true, SeqCst);
         }
         match words.told.load(SeqCst) || words.agent.load(Relaxed) == 0 {
-            true => self.pick_agent(words),
+            true => self.pick_agent(words, words.urgent.load(Relaxed)),
             false => None,
         }
     }
