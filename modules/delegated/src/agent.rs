@@ -286,9 +286,9 @@ impl<M: TableSource> Agent<M> {
         (is_it && slot.is_in(self.enclave)).then_some(status)
     }
 
-    /// Returns true if a CPU of the enclave may run a ready task, as far as is known: a task that was
-    /// preempted has to stay on its CPU on riscv64, and a CPU may have refused it for its affinity since
-    /// it became ready. [`commit`](Self::commit) refuses all others.
+    /// Returns true if a CPU of the enclave may run a ready task, as far as is known. A task that was
+    /// preempted has to stay on its CPU on riscv64. A CPU may also have refused the task for its affinity
+    /// since it became ready. [`commit`](Self::commit) refuses such a decision.
     #[inline]
     pub fn may_run(&self, task: TaskId, cpu: usize) -> bool {
         let refuses = self.refused_by[task.index()] >> cpu & 1 != 0;

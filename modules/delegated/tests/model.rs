@@ -408,7 +408,7 @@ fn machine(cpus: usize) -> Machine {
     }
 }
 
-/// A task of an enclave on a machine of so many CPUs.
+/// A task of an enclave. `cpus` is the number of CPUs.
 fn worker(enclave: u32, cpus: usize) -> impl Strategy<Value = Program> {
     let op = prop_oneof![
         4 => (1..2 * TICK).prop_map(Op::Run),

@@ -1,4 +1,4 @@
-//! What needs a guest.
+//! The helpers, which work under `axtask` only.
 
 extern crate alloc;
 
