@@ -69,14 +69,17 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         build_cells(context, &policies)
     });
     cases.extend([built.builds(ANY_ARCH), several.alone()]);
-    let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}");
-    let faults = case(name, |context| {
-        const RUN: &str = "run A=apps/delegated/faults FEATURES=sched_delegated SCALE=4";
-        let said = context.make(format!("{RUN} ARCH={ANY_ARCH}")).text()?;
-        ensure!(said.contains("replaced"), "not all faults ran");
-        Ok(())
-    });
-    cases.push(faults.builds(ANY_ARCH));
+    for smp in project.in_turn([1, CPUS], 0, 2) {
+        let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}, {smp} CPUs");
+        let faults = case(name, move |context| {
+            const RUN: &str = "run A=apps/delegated/faults FEATURES=sched_delegated SCALE=4";
+            let run = format!("{RUN} ARCH={ANY_ARCH} SMP={smp}");
+            let said = context.make(run).text()?;
+            ensure!(said.contains("replaced"), "not all faults ran");
+            Ok(())
+        });
+        cases.push(faults.builds(ANY_ARCH));
+    }
     for folder in project.own_apps()? {
         let app = Path::new(&folder).file_name().context("no name")?;
         let app = app.to_string_lossy().into_owned();
