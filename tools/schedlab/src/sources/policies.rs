@@ -50,7 +50,7 @@ fn owner<'f>(file: &'f str, policies: &BTreeSet<String>) -> Option<&'f str> {
     if PBG.iter().any(|folder| file.starts_with(folder)) {
         return Some("pbg");
     }
-    let of_crate = |name: &&&str| file.starts_with(&format!("modules/{name}/src/"));
+    let of_crate = |name: &&&str| file.starts_with(&format!("modules/{name}/"));
     if let Some(name) = CRATES.iter().find(of_crate) {
         return Some(name);
     }
@@ -227,12 +227,13 @@ mod tests {
         const RECORD: &str = "modules/pbg-record/src/record.rs";
         const RR: &str = "modules/sched-policies/src/rr.rs";
         const RING: &str = "modules/delegated/src/ring.rs";
-        const ALL: [&str; 5] = [EEVDF, PLAN, RECORD, RR, RING];
+        const MANIFEST: &str = "modules/delegated/Cargo.toml";
+        const ALL: [&str; 6] = [EEVDF, PLAN, RECORD, RR, RING, MANIFEST];
         for (schedulers, kept) in [
             (&["eevdf"][..], &[EEVDF][..]),
             (&["stock-rr"], &[]),
             (&["rr"], &[RR]),
-            (&["delegated"], &[RR, RING]),
+            (&["delegated"], &[RR, RING, MANIFEST]),
             (&["pbg"], &[PLAN, RECORD, RR]),
             (&["pbg-coop"], &[PLAN, RECORD, RR]),
             (&["eevdf", "pbg"], &[EEVDF, PLAN, RECORD, RR]),
