@@ -18,7 +18,7 @@ for manifest in apps/*/*/Cargo.toml; do
 done
 echo "clippy: the library and its tests"
 lint --package sched-core --package sched-policies --package sched-smp --package sched-model --package pbg-profile \
-    --package pbg-record --package pbg --package axsched-ext --features axsched-ext/std --all-targets
+    --package pbg-record --package pbg --package delegated --package axsched-ext --features axsched-ext/std --all-targets
 echo "clippy: the policy outside the workspace"
 "$CARGO" clippy --quiet --locked --manifest-path examples/pace/Cargo.toml --workspace --all-targets -- -D warnings
 echo "clippy: the coroutines"

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::frame::{Case, Context, case};
 
 /// Suites of `cargo test`: the name, and the words behind `-p`.
-const SUITES: [(&str, &str); 14] = [
+const SUITES: [(&str, &str); 15] = [
     ("sched-core", "sched-core"),
     ("sched-policies", "sched-policies"),
     ("sched-smp, sched-model", "sched-smp -p sched-model"),
@@ -15,6 +15,8 @@ const SUITES: [(&str, &str); 14] = [
         "pbg, pbg-record, pbg-profile",
         "pbg -p pbg-record -p pbg-profile",
     ),
+    // Without the debug assertions, as the page says.
+    ("delegated", "delegated --profile tool"),
     ("axsched-ext", "axsched-ext"),
     (
         "axsched-ext with sched_pbg",
