@@ -40,8 +40,8 @@ total() {
 
 case $search in
     interleavings)
-        RUSTFLAGS='--cfg loom' try log --package sched-smp --package axcoop --lib \
-            --target-dir "$out" -- interleavings:: --nocapture --test-threads=1
+        RUSTFLAGS='--cfg loom' try log --package sched-smp --package axcoop --package delegated --lib \
+            --test interleavings --target-dir "$out" -- interleavings:: --nocapture --test-threads=1
         total interleavings executions ;;
     lost-wakes)
         AXCOOP_SCHEDULES=${AXCOOP_SCHEDULES:-1000000} try log --profile soak --package axcoop \

@@ -237,12 +237,12 @@ impl<M: TableSource> Agent<M> {
     /// Returns a task that is gone, or begins to rediscover the tasks.
     fn read_rare(&mut self) -> Option<Message> {
         let words = self.enclave;
-        words.has_rare.store(false, SeqCst);
+        words.has_rare.swap(false, AcqRel);
         if self.gone == 0 && words.dead.load(Relaxed) != 0 {
             self.gone = words.dead.swap(0, AcqRel);
         }
         if let Some(index) = (self.gone as usize).checked_sub(1) {
-            words.has_rare.store(true, SeqCst); // look again
+            words.has_rare.store(true, Relaxed); // look again
             let slot = &M::table().slots[index];
             self.gone = slot.next_dead.load(Relaxed);
             let message = slot.farewell();
@@ -307,7 +307,7 @@ impl<M: TableSource> Agent<M> {
             return words.decisions.has_none();
         }
         let is_in = self.cpus() >> cpu & 1 != 0;
-        is_in && (cpu == self.cpu || words.is_free.load(Acquire)) && words.decisions.has_none()
+        is_in && (cpu == self.cpu || words.decisions.is_free()) && words.decisions.has_none()
     }
 
     #[inline(always)]
@@ -351,7 +351,7 @@ impl<M: TableSource> Agent<M> {
     #[inline(always)]
     fn notify(&self, commit: &Commit) {
         if commit.cpu != self.cpu
-            && (commit.preempts || self.cpu_words(commit.cpu).is_free.load(SeqCst))
+            && (commit.preempts || self.cpu_words(commit.cpu).decisions.are_awaited())
         {
             kick::<M>(commit.cpu);
         }
@@ -435,7 +435,7 @@ impl<M: TableSource> Agent<M> {
             }
             added += 1;
         }
-        if added > 0 && cpu != self.cpu && words.is_free.load(SeqCst) {
+        if added > 0 && cpu != self.cpu && words.decisions.are_awaited() {
             kick::<M>(cpu);
         }
         added

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::ptr;
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{Ordering::*, fence};
 
 use sched_core::task::Task;
 
@@ -207,7 +207,7 @@ impl<M: TableSource> Enclave<M> {
             .route
             .store(route(settings.sends, settings.wakes), Release);
         for (cpu, words) in table.cpus.iter().enumerate().filter(|(cpu, _)| is_in(*cpu)) {
-            words.is_free.store(false, Relaxed);
+            words.decisions.end_wait();
             words.set_enclave(Some(enclave));
             kick::<M>(cpu);
         }
@@ -396,8 +396,10 @@ pub fn end<M: TableSource>(
     enclave.ended_silence.store(silence, Relaxed);
     enclave.ended_unread.store(unread as u32, Relaxed);
     enclave.had_agent.store(agent != 0, Relaxed);
-    enclave.phase.store(phase::ENDED, SeqCst);
-    enclave.route.store(0, SeqCst);
+    enclave.phase.store(phase::ENDED, Release);
+    enclave.route.store(0, Release);
+    // A task that becomes ready now sees the end (`note_end`), or the CPUs that sweep see the task.
+    fence(SeqCst);
     for (cpu, words) in table.cpus.iter().enumerate() {
         words.stop_serving(enclave);
         if words.enclave().is_some_and(|own| ptr::eq(own, enclave)) {
@@ -420,7 +422,7 @@ pub fn agent_died<M: TableSource>(link: usize) {
     }
 }
 
-/// Tells the agent of an enclave that a message waits (TOLD).
+/// Tells the agent of an enclave that a message waits.
 pub fn tell<M: TableSource>(enclave: &EnclaveWords, wakes: bool) {
     let cpu = enclave.agent_cpu.load(Acquire);
     if cpu == NO_CPU {
@@ -430,8 +432,7 @@ pub fn tell<M: TableSource>(enclave: &EnclaveWords, wakes: bool) {
     if wakes {
         words.urgent.fetch_or(urgent::WOKEN, Relaxed);
     }
-    words.told.store(true, SeqCst);
-    if wakes || words.waits.load(SeqCst) {
+    if words.bell.ring() || wakes {
         kick::<M>(cpu as usize);
     }
 }

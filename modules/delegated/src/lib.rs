@@ -40,12 +40,15 @@
 //! **Sources.** Messages, sequence numbers, transactions and enclaves are those of ghOSt (Humphries et al.,
 //! SOSP 2021). Delegation to tasks is older: CPU inheritance scheduling (Ford and Susarla, OSDI 1996).
 #![cfg_attr(not(any(test, feature = "model")), no_std)]
+// The unit tests have no loom; tests/interleavings.rs has.
+#![cfg(not(all(test, loom)))]
 
 extern crate alloc;
 
 mod agent;
 mod decision;
 mod enclave;
+mod handshake;
 mod host;
 mod message;
 mod outside;

@@ -2,6 +2,10 @@
 //!
 //! ONE PRODUCER: only the CPU whose run queue's lock is held writes to its ring of messages.
 //!
+//! FREE: a CPU without a decision says so, and then looks again. An agent makes a decision, and then looks
+//! if the CPU has said so. A `SeqCst` fence is between the two steps of each. So the CPU finds the decision,
+//! or the agent interrupts it.
+//!
 //! A ring of decisions has one consumer, the CPU. It may have several producers for a moment, while
 //! one agent replaces another. A producer publishes by one compare-and-swap of an entry, and all move
 //! the tail. So a producer that stops in between holds up no other.
@@ -9,21 +13,21 @@
 //! **Source.** The ring of one producer is Lamport's ("Specifying concurrent program modules", 1983).
 
 #[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 
 #[cfg(not(all(test, loom)))]
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 
 use alloc::boxed::Box;
-use core::ptr;
 
 /// The most messages that a ring holds.
-pub const MAX_MESSAGES: usize = 1024;
+pub const MAX_MESSAGES: usize = if cfg!(all(test, loom)) { 2 } else { 1024 };
 
 /// The two words of a message.
 pub type Words = [u64; 2];
 
 /// The messages of one CPU to one enclave's agent.
+#[cfg_attr(all(test, loom), derive(Default))]
 pub struct Messages {
     /// The next message to read. The agent moves it.
     head: AtomicU32,
@@ -43,7 +47,7 @@ impl Messages {
             head: AtomicU32::new(0),
             tail: AtomicU32::new(0),
             length: AtomicU32::new(0),
-            entries: AtomicPtr::new(ptr::null_mut()),
+            entries: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
@@ -96,15 +100,18 @@ impl Messages {
 }
 
 /// The most decisions that wait for a CPU.
-pub const MAX_DECISIONS: usize = 64;
+pub const MAX_DECISIONS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
 
 /// The decisions for one CPU, which are odd numbers. An entry without one has an even number, of the
 /// round in which it can take the next. So a producer that was overtaken finds its round gone.
+#[cfg_attr(all(test, loom), derive(Default))]
 pub struct Decisions {
     /// The decision that comes next. The CPU moves it.
     head: AtomicU32,
     /// The place for the next decision, or one that has just been filled. Producers move it.
     tail: AtomicU32,
+    /// The CPU found no decision at its last pick, and has run no task since.
+    is_free: AtomicBool,
     entries: [AtomicU64; MAX_DECISIONS],
 }
 
@@ -123,6 +130,7 @@ impl Decisions {
         Self {
             head: AtomicU32::new(0),
             tail: AtomicU32::new(0),
+            is_free: AtomicBool::new(false),
             entries: [const { AtomicU64::new(empty(0)) }; MAX_DECISIONS],
         }
     }
@@ -137,12 +145,13 @@ impl Decisions {
     pub fn push(&self, decision: u64) -> Option<u32> {
         loop {
             let tail = self.tail.load(Acquire);
-            let entry = self.entry(tail);
-            let found = entry.compare_exchange(empty(tail), decision, AcqRel, Relaxed);
-            let is_full = tail.wrapping_sub(self.head.load(Acquire)) == MAX_DECISIONS as u32;
-            if found.is_err() && is_full {
+            // If there was room before the entry is tried, a decision in it is of this round. One of
+            // the round before that the CPU takes meanwhile must not move the tail.
+            if tail.wrapping_sub(self.head.load(Acquire)) == MAX_DECISIONS as u32 {
                 return None;
             }
+            let entry = self.entry(tail);
+            let found = entry.compare_exchange(empty(tail), decision, AcqRel, Relaxed);
             // The entry is filled, by this producer or by another.
             let _ = (self.tail).compare_exchange(tail, tail.wrapping_add(1), AcqRel, Relaxed);
             if found.is_ok() {
@@ -180,6 +189,34 @@ impl Decisions {
             self.head.store(head.wrapping_add(1), Release);
         }
         taken.is_ok()
+    }
+
+    /// Notes that the CPU has found no decision. Returns false if it was free before. After true it
+    /// looks again (FREE).
+    pub fn become_free(&self) -> bool {
+        let was_free = self.is_free.load(Relaxed);
+        self.is_free.store(true, Relaxed);
+        fence(SeqCst);
+        !was_free
+    }
+
+    /// Notes that the CPU runs a task.
+    #[inline(always)]
+    pub fn end_wait(&self) {
+        self.is_free.store(false, Relaxed);
+    }
+
+    /// Returns true if the CPU is free.
+    #[inline(always)]
+    pub fn is_free(&self) -> bool {
+        self.is_free.load(Relaxed)
+    }
+
+    /// Returns true if the CPU may have to be interrupted, after a decision was made (FREE).
+    #[inline(always)]
+    pub fn are_awaited(&self) -> bool {
+        fence(SeqCst);
+        self.is_free()
     }
 
     /// Takes the first decision, where no other CPU makes or withdraws one.

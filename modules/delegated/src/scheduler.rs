@@ -199,7 +199,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if S::SEVERAL || wakes {
             return tell::<M>(enclave, wakes);
         }
-        self.words().told.store(true, Relaxed);
+        self.words().bell.ring_here();
     }
 
     /// Writes a message into the ring of this CPU.
@@ -257,12 +257,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
 
     /// Interrupts a CPU of the enclave that has nothing to do.
     fn kick_free(&self, enclave: &'static EnclaveWords) {
-        fence(SeqCst);
         let mut cpus = enclave.cpus.load(Relaxed) & !(1 << self.cpu());
         while cpus != 0 {
             let cpu = cpus.trailing_zeros() as usize;
             cpus &= cpus - 1;
-            if M::table().cpus[cpu].is_free.load(SeqCst) {
+            if M::table().cpus[cpu].decisions.are_awaited() {
                 return kick::<M>(cpu);
             }
         }
@@ -298,7 +297,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             self.depart(slot);
             self.put_outside(task, false, false);
         } else {
-            slot.set(status.with(State::Ready, status.cpu()));
+            slot.word.set(status.with(State::Ready, status.cpu()));
             if !slot.enclave().is_active() {
                 self.release_ready(slot);
             }
@@ -309,7 +308,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Interrupts the CPUs that wait for the end of a flight, which has ended.
     #[inline(always)]
     fn kick_waiters(&self, slot: &Slot) {
-        let mut cpus = slot.take_waiters();
+        let mut cpus = slot.word.take_waiters();
         while cpus != 0 {
             kick::<M>(cpus.trailing_zeros() as usize);
             cpus &= cpus - 1;
@@ -326,7 +325,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does.
     fn release_ready(&mut self, slot: &'static Slot) {
         let status = slot.status();
-        if status.state() == State::Ready && slot.change(status, status.with(State::Joining, 0)) {
+        if status.state() == State::Ready
+            && slot.word.change(status, status.with(State::Joining, 0))
+        {
             // SAFETY: SLOT. This call has changed the word, so the handle is its own.
             let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
             M::table().free_slot(slot);
@@ -461,7 +462,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         let (status, run) = self.make_ready(slot, task, State::Ready);
         self.push(enclave, Kind::YIELDED, slot, status, run);
-        self.words().told.store(true, Relaxed);
+        self.words().bell.ring_here();
     }
 
     /// Makes the task that ran here until now ready. Returns its new status and its run time.
@@ -474,7 +475,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         slot.handle
             .store(Arc::into_raw(task).cast_mut().cast(), Relaxed);
         slot.since.store(now, Relaxed);
-        slot.set(status);
+        slot.word.set(status);
         (status, run)
     }
 
@@ -570,7 +571,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         slot.handle
             .store(Arc::into_raw(task).cast_mut().cast(), Relaxed);
         slot.since.store(C::now().0, Relaxed);
-        slot.set(status);
+        slot.word.set(status);
         if S::SEVERAL && state == State::InFlight {
             self.in_flight = link;
         }
@@ -626,7 +627,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
             slot.run.store(run, Relaxed);
             let status = status.next(State::Blocked, status.cpu());
-            slot.set(status);
+            slot.word.set(status);
             self.post(slot.enclave(), Kind::BLOCKED, slot, status, run);
         } // otherwise it has migrated
         false
@@ -649,7 +650,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let status = slot.status();
             let may_begin = Decision(next).allows(status) && words.has(slot);
             if !S::SEVERAL && may_begin {
-                slot.set(status.run_again());
+                slot.word.set(status.run_again());
                 return Some(self.begin(slot, words));
             }
             return self.pick_next_slow(words, Decision(next));
@@ -663,11 +664,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 if Decision(decision).allows(status) && words.has(slot) {
                     words.decisions.take_alone();
                     self.agent_turns = 0;
-                    slot.set(status.run_again());
+                    slot.word.set(status.run_again());
                     return Some(self.begin(slot, words));
                 }
             }
-        } else if words.told.load(Relaxed) {
+        } else if words.bell.has_rung() {
             if let Some(agent) = self.pick_agent(words, 0) {
                 return Some(agent);
             }
@@ -693,7 +694,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let slot = &M::table().slots[task.index()];
             let status = slot.status();
             if Decision::any(task).allows(status) && words.has(slot) {
-                slot.set(status.run_again());
+                slot.word.set(status.run_again());
                 return Some(self.begin(slot, words));
             }
         }
@@ -720,7 +721,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         loop {
             let status = slot.status();
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != self.cpu() {
-                if !slot.await_landing(self.cpu(), status) {
+                if !slot.word.await_landing(self.cpu(), status) {
                     continue;
                 }
                 words.next.store(decision.0, Relaxed);
@@ -809,7 +810,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             next => Some(next),
         };
         let Some(decision) = first else {
-            if agent_is_ready || words.told.load(Relaxed) && self.agent.is_some() {
+            if agent_is_ready || words.bell.has_rung() && self.agent.is_some() {
                 return self.pick_agent(words, words.urgent.load(Relaxed));
             }
             return self.find_no_decision(words);
@@ -841,15 +842,15 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             words.urgent.fetch_and(!urgent::AGENT, AcqRel);
         } else {
             match S::SEVERAL {
-                true => drop(words.told.swap(false, SeqCst)),
-                false => words.told.store(false, Relaxed),
+                true => words.bell.silence(),
+                false => words.bell.silence_here(),
             }
             if urgent != 0 {
                 words.urgent.fetch_and(!urgent::WOKEN, AcqRel);
             }
         }
         if S::SEVERAL {
-            words.waits.store(false, Relaxed);
+            words.bell.end_wait();
         }
         let link = agent.policy_state().link();
         if words.agent.load(Acquire) != link.addr() {
@@ -872,7 +873,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let slot = &M::table().slots[Decision(decision).task().index()];
             let status = slot.status();
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != cpu {
-                if !slot.await_landing(cpu, status) {
+                if !slot.word.await_landing(cpu, status) {
                     continue;
                 }
                 kick::<M>(status.cpu()); // its next scheduler call ends the flight
@@ -924,9 +925,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn claim(&self, slot: &Slot, status: Status) -> bool {
         let running = status.with(State::Running, self.cpu());
         if S::SEVERAL {
-            return slot.change(status, running);
+            return slot.word.change(status, running);
         }
-        slot.set(running);
+        slot.word.set(running);
         true
     }
 
@@ -936,12 +937,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if let Some(enclave) = words.enclave() {
             if enclave.route.load(Acquire) & FAST != 0 {
                 if S::SEVERAL {
-                    words.is_free.store(true, SeqCst);
+                    words.decisions.become_free();
                 }
                 if let Some(task) = self.choose_fast(enclave, words) {
                     return Some(task);
                 }
-            } else if S::SEVERAL && !words.is_free.swap(true, SeqCst) {
+            } else if S::SEVERAL && words.decisions.become_free() {
                 tell::<M>(
                     enclave,
                     enclave.agent_cpu.load(Relaxed) != self.cpu() as u32,
@@ -952,10 +953,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             }
         }
         self.agent.as_ref()?;
-        if S::SEVERAL {
-            words.waits.store(true, SeqCst);
-        }
-        match words.told.load(SeqCst) || words.agent.load(Relaxed) == 0 {
+        let has_rung = match S::SEVERAL {
+            true => words.bell.wait(),
+            false => words.bell.has_rung(),
+        };
+        match has_rung || words.agent.load(Relaxed) == 0 {
             true => self.pick_agent(words, words.urgent.load(Relaxed)),
             false => None,
         }
@@ -983,7 +985,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 continue;
             }
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != cpu {
-                slot.await_landing(cpu, status);
+                slot.word.await_landing(cpu, status);
                 self.give_back_fast(enclave, slot, Kind::RECALLED);
                 kick::<M>(status.cpu());
             } else if !self.claim(slot, status) {
@@ -1020,7 +1022,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn tell_fast_all(&self, enclave: &'static EnclaveWords) {
         let table = M::table();
-        enclave.has_rare.store(false, SeqCst);
+        enclave.has_rare.swap(false, AcqRel);
         let dead = enclave.dead.swap(0, AcqRel);
         let is_new = enclave.lost.swap(false, AcqRel);
         Self::with_fast(enclave, |policy| {
@@ -1054,7 +1056,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         self.current = ptr::from_ref(slot).cast_mut();
         handle.policy_state().slice().renew();
         if S::SEVERAL {
-            words.is_free.store(false, Relaxed);
+            words.decisions.end_wait();
             self.attention = true;
             self.kick_waiters(slot);
         }
@@ -1112,7 +1114,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let enclave = slot.enclave();
         let status = slot.status();
         slot.has_departed.store(true, Relaxed);
-        slot.set(status.next(State::Gone, status.cpu()));
+        slot.word.set(status.next(State::Gone, status.cpu()));
         Table::bury(slot, enclave);
         tell::<M>(enclave, false);
         self.attention = true;
@@ -1129,7 +1131,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             _ => before.cpu(),
         };
         let status = before.next(before.state(), cpu);
-        slot.set(status);
+        slot.word.set(status);
         self.post(slot.enclave(), kind, slot, status, slot.run.load(Relaxed));
     }
 

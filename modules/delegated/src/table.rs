@@ -5,19 +5,17 @@
 //! changes of the word are made by the CPU whose run queue has the task, or by the last handle's
 //! drop. So each change has one author, except that several CPUs may want a ready task.
 //!
-//! TOLD: a CPU publishes a message, then sets `told` of the agent's CPU, then looks if the agent waits.
-//! An agent's CPU publishes that the agent waits, and then looks for `told`. These accesses are in one
-//! order (`SeqCst`), so one of the two sees the other.
 
 use alloc::boxed::Box;
 use core::ptr;
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*,
 };
 
 use sched_smp::{MAX_CPUS, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};
 use spin::mutex::SpinMutex;
 
+use crate::handshake::{Bell, StatusWord};
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Kinds, Message};
 use crate::ring::{Decisions, Messages};
@@ -32,7 +30,7 @@ pub const MAX_ENCLAVES: usize = 8;
 #[repr(align(64))]
 pub struct Slot {
     /// Packs the [`Status`].
-    word: AtomicU64,
+    pub word: StatusWord,
     /// SLOT: the handle of a ready task, as `Arc::into_raw` gave it.
     pub handle: AtomicPtr<()>,
     /// The time at which it became ready, in counts.
@@ -45,8 +43,6 @@ pub struct Slot {
     pub index: AtomicU32,
     /// The sequence number of the last message that the fast path was told.
     pub told_seq: AtomicU32,
-    /// The CPUs that wait until the task is no longer in flight (bit mask).
-    wanted_by: AtomicU64,
     /// 1 more than the next slot in the list of dead tasks; 0 for none.
     pub next_dead: AtomicU32,
     /// The task has left the enclave, and is not dead.
@@ -56,14 +52,13 @@ pub struct Slot {
 impl Slot {
     const fn new() -> Self {
         Self {
-            word: AtomicU64::new(0),
+            word: StatusWord::new(),
             handle: AtomicPtr::new(ptr::null_mut()),
             since: AtomicU64::new(0),
             run: AtomicU64::new(0),
             enclave: AtomicPtr::new(ptr::null_mut()),
             index: AtomicU32::new(0),
             told_seq: AtomicU32::new(0),
-            wanted_by: AtomicU64::new(0),
             next_dead: AtomicU32::new(0),
             has_departed: AtomicBool::new(false),
         }
@@ -90,30 +85,7 @@ impl Slot {
 
     #[inline(always)]
     pub fn status(&self) -> Status {
-        Status(self.word.load(Acquire))
-    }
-
-    #[inline(always)]
-    pub fn set(&self, status: Status) {
-        self.word.store(status.0, Release);
-    }
-
-    /// Makes this CPU wait for the end of the flight. Returns false if the status is another one
-    /// already.
-    pub fn await_landing(&self, cpu: usize, status: Status) -> bool {
-        self.wanted_by.fetch_or(1 << cpu, SeqCst);
-        fence(SeqCst);
-        self.status() == status
-    }
-
-    /// Takes the CPUs that wait for the end of the flight (bit mask), after the status was changed.
-    #[inline(always)]
-    pub fn take_waiters(&self) -> u64 {
-        fence(SeqCst);
-        match self.wanted_by.load(Relaxed) {
-            0 => 0,
-            _ => self.wanted_by.swap(0, SeqCst),
-        }
+        self.word.get()
     }
 
     /// Returns the last message about its task, which is gone.
@@ -138,12 +110,6 @@ impl Slot {
             run: self.run.load(Relaxed),
         }
     }
-
-    /// Changes the status if it is still `from`.
-    #[inline(always)]
-    pub fn change(&self, from: Status, to: Status) -> bool {
-        (self.word.compare_exchange(from.0, to.0, AcqRel, Acquire)).is_ok()
-    }
 }
 
 /// The words of one CPU.
@@ -157,16 +123,12 @@ pub struct CpuWords {
     pub agent: AtomicUsize,
     /// The enclaves that this agent serves (bit mask).
     pub serves: AtomicU32,
-    /// A message waits for that agent.
-    pub told: AtomicBool,
+    /// Tells that agent of messages.
+    pub bell: Bell,
     /// Tells a pick what to look at first ([`urgent`]).
     pub urgent: AtomicU8,
     /// The decision of the agent on this CPU that goes before all others; 0 for none.
     pub next: AtomicU64,
-    /// The agent waits, and this CPU has nothing else to do in its enclave.
-    pub waits: AtomicBool,
-    /// The CPU found no decision at its last pick, and no other has been made since.
-    pub is_free: AtomicBool,
     /// An IPI of this crate is on its way.
     pub kicked: AtomicBool,
     /// Something waits for the next pick.
@@ -181,11 +143,9 @@ impl CpuWords {
             enclave: AtomicPtr::new(ptr::null_mut()),
             agent: AtomicUsize::new(0),
             serves: AtomicU32::new(0),
-            told: AtomicBool::new(false),
+            bell: Bell::new(),
             urgent: AtomicU8::new(0),
             next: AtomicU64::new(0),
-            waits: AtomicBool::new(false),
-            is_free: AtomicBool::new(false),
             kicked: AtomicBool::new(false),
             attention: AtomicBool::new(false),
             decisions: Decisions::new(),
@@ -253,7 +213,8 @@ pub struct EnclaveWords {
     pub route: AtomicU64,
     /// Its place in the table.
     pub number: AtomicU32,
-    /// Messages were lost, or a task is gone.
+    /// Messages were lost, or a task is gone. Each change is a swap, so the agent that clears it sees what
+    /// all who set it had written.
     pub has_rare: AtomicBool,
     /// Counts the enclaves that were made of this one.
     pub generation: AtomicU32,
@@ -319,8 +280,8 @@ impl EnclaveWords {
     #[cold]
     #[inline(never)]
     pub fn rediscover(&self) {
-        self.lost.store(true, SeqCst);
-        self.has_rare.store(true, SeqCst);
+        self.lost.store(true, Release);
+        self.has_rare.swap(true, AcqRel);
     }
 
     /// Returns its bit among the enclaves.
@@ -380,11 +341,14 @@ impl Table {
             }
             let generation = before.generation().wrapping_add(1);
             let enclave = ptr::from_ref(enclave).cast_mut();
-            if slot.change(before, Status::new(generation, State::Joining, 0, 0)) {
+            if slot
+                .word
+                .change(before, Status::new(generation, State::Joining, 0, 0))
+            {
                 slot.enclave.store(enclave, Release);
                 slot.index.store(index as u32, Relaxed);
                 slot.run.store(0, Relaxed);
-                slot.wanted_by.store(0, Relaxed);
+                slot.word.forget_waiters();
                 slot.told_seq.store(0, Relaxed);
                 slot.has_departed.store(false, Relaxed);
                 self.free
@@ -404,7 +368,8 @@ impl Table {
     /// Frees a slot. Its task is gone, or belongs to no enclave any more.
     pub fn free_slot(&self, slot: &Slot) {
         let enclave = slot.enclave();
-        slot.set(Status::new(slot.status().generation(), State::Free, 0, 0));
+        slot.word
+            .set(Status::new(slot.status().generation(), State::Free, 0, 0));
         self.free.store(slot.index.load(Relaxed), Relaxed);
         enclave.members.fetch_sub(1, AcqRel);
     }
@@ -428,7 +393,10 @@ impl Table {
                 .dead
                 .compare_exchange_weak(first, link, Release, Relaxed)
             {
-                Ok(_) => return enclave.has_rare.store(true, Release),
+                Ok(_) => {
+                    enclave.has_rare.swap(true, AcqRel);
+                    return;
+                }
                 Err(found) => first = found,
             }
         }

@@ -98,7 +98,7 @@ impl<M: TableSource> Drop for DelegatedState<M> {
             return M::table().free_slot(slot);
         }
         let status = slot.status();
-        slot.set(status.next(State::Gone, status.cpu()));
+        slot.word.set(status.next(State::Gone, status.cpu()));
         Table::bury(slot, enclave);
         crate::enclave::tell::<M>(enclave, false);
     }
