@@ -31,10 +31,54 @@ enum Mode {
     Agent,
     Plan(usize),
     Fast,
+    /// As `Agent`, with time stamps between the parts of a cycle.
+    Parts,
+}
+
+/// The parts of a cycle: until the agent has the message, until its policy has chosen, and until the
+/// chosen task runs.
+const PARTS: [&str; 3] = ["message", "policy", "local"];
+
+/// The times and the numbers of the parts that were measured.
+struct Stamps {
+    began_ns: AtomicU64,
+    sums_ns: [AtomicU64; 3],
+    counts: [AtomicU64; 3],
+}
+
+static STAMPS: Stamps = Stamps {
+    began_ns: AtomicU64::new(0),
+    sums_ns: [const { AtomicU64::new(0) }; 3],
+    counts: [const { AtomicU64::new(0) }; 3],
+};
+
+impl Stamps {
+    /// Ends a part, and begins the next one.
+    fn end(&self, part: usize) {
+        let began_ns = self.began_ns.load(Relaxed);
+        let end_ns = now_ns();
+        if began_ns != 0 {
+            self.sums_ns[part].fetch_add(end_ns - began_ns, Relaxed);
+            self.counts[part].fetch_add(1, Relaxed);
+        }
+        self.began_ns.store(now_ns(), Relaxed);
+    }
+
+    /// Begins anew: the next part is not measured.
+    fn forget(&self) {
+        self.began_ns.store(0, Relaxed);
+    }
+
+    /// Takes the sum and the number of each part since the last call.
+    fn take(&self) -> [(f64, f64); 3] {
+        let take = |word: &AtomicU64| word.swap(0, Relaxed) as f64;
+        [0, 1, 2].map(|part| (take(&self.sums_ns[part]), take(&self.counts[part])))
+    }
 }
 
 #[derive(Default)]
 struct Group {
+    is_stamped: bool,
     go: WaitQueue,
     round: AtomicU64,
     yields_each: AtomicU64,
@@ -66,9 +110,14 @@ impl Group {
             let yields = self.yields_each.load(Relaxed);
             if yields != Self::END {
                 self.begin_ns.fetch_min(now_ns(), Relaxed);
-                for _ in 0..yields {
-                    axtask::yield_now();
+                match self.is_stamped {
+                    true => (0..yields).for_each(|_| {
+                        axtask::yield_now();
+                        STAMPS.end(2);
+                    }),
+                    false => (0..yields).for_each(|_| axtask::yield_now()),
                 }
+                STAMPS.forget();
                 self.end_ns.fetch_max(now_ns(), Relaxed);
             }
             if self.absent.fetch_sub(1, AcqRel) == 1 {
@@ -115,38 +164,76 @@ fn serve_plans(agent: &mut Agent, length: usize) {
     }
 }
 
-/// Measures every size under one mode. Returns the cost of a yield by size.
-fn measure(mode: Mode, sizes: &[usize]) -> Vec<f64> {
-    let mut costs = Vec::new();
-    for &size in sizes {
-        let enclave = (mode != Mode::Plain).then(|| enclave(1, unwatched()));
-        let agent = enclave.filter(|_| mode != Mode::Fast).map(|enclave| {
-            spawn_agent(enclave, 0, move |agent| match mode {
-                Mode::Plan(length) => serve_plans(agent, length),
-                _ => drop(serve(agent, &mut Fifo::default(), axtask::yield_now)),
-            })
-        });
-        if let (Mode::Fast, Some(enclave)) = (mode, enclave) {
-            enclave
-                .set_fast_path(Some(Box::new(Fifo::default())))
-                .ok()
-                .unwrap();
+/// Serves an enclave as [`serve`] does, with time stamps.
+fn serve_stamped(agent: &mut Agent) {
+    let mut fifo = Fifo::default();
+    loop {
+        let first = agent.read();
+        STAMPS.end(0);
+        let mut next = first;
+        while let Some(message) = next {
+            fifo.told(message);
+            next = agent.read();
         }
-        let delegates = enclave.filter(|_| mode != Mode::Parked);
-        costs.push(yields(size, delegates, &Arc::new(Group::default())));
-        if let Some(enclave) = enclave {
-            enclave.end();
+        let task = fifo.choose(0);
+        STAMPS.end(1);
+        match task {
+            Some(task) => assert!(agent.run_next(task).is_none(), "it was followed"),
+            None => STAMPS.forget(), // the CPU idles
         }
-        if let Some(agent) = agent {
-            agent.join();
+        if agent.wait(axtask::yield_now).is_err() {
+            return;
         }
-        axtask::sleep(Duration::from_millis(300)); // until gc has all stacks
     }
+}
+
+/// Returns the cost of a yield among `size` tasks under one mode, and of the parts of a cycle if they
+/// are stamped.
+fn measure(mode: Mode, size: usize) -> (f64, [f64; 3]) {
+    let enclave = (mode != Mode::Plain).then(|| enclave(1, unwatched()));
+    let agent = enclave.filter(|_| mode != Mode::Fast).map(|enclave| {
+        spawn_agent(enclave, 0, move |agent| match mode {
+            Mode::Plan(length) => serve_plans(agent, length),
+            Mode::Parts => serve_stamped(agent),
+            _ => drop(serve(agent, &mut Fifo::default(), axtask::yield_now)),
+        })
+    });
+    if let (Mode::Fast, Some(enclave)) = (mode, enclave) {
+        let before = enclave.set_fast_path(Some(Box::new(Fifo::default())));
+        assert!(before.is_ok());
+    }
+    let delegates = enclave.filter(|_| mode != Mode::Parked);
+    let group = Group {
+        is_stamped: mode == Mode::Parts,
+        ..Group::default()
+    };
+    let costs = yields(size, delegates, &Arc::new(group));
+    if let Some(enclave) = enclave {
+        enclave.end();
+    }
+    if let Some(agent) = agent {
+        agent.join();
+    }
+    axtask::sleep(Duration::from_millis(300)); // until gc has all stacks
     costs
 }
 
-/// Returns the cost of a yield among `size` tasks.
-fn yields(size: usize, enclave: Option<Enclave>, group: &Arc<Group>) -> f64 {
+/// Returns the parts of a cycle among `size` tasks, without the time stamps.
+fn measure_parts(size: usize) -> [f64; 3] {
+    let (_, parts) = measure(Mode::Parts, size);
+    STAMPS.forget();
+    STAMPS.take();
+    for _ in 0..1_000 {
+        STAMPS.end(0);
+    }
+    STAMPS.forget();
+    let [(sum_ns, count), ..] = STAMPS.take();
+    parts.map(|part| part - sum_ns / count)
+}
+
+/// Returns the cost of a yield among `size` tasks, and of its parts. Each is the difference of two rounds,
+/// which leaves out their begin and end.
+fn yields(size: usize, enclave: Option<Enclave>, group: &Arc<Group>) -> (f64, [f64; 3]) {
     for _ in 0..size {
         let group = group.clone();
         let body = move || {
@@ -159,10 +246,16 @@ fn yields(size: usize, enclave: Option<Enclave>, group: &Arc<Group>) -> f64 {
     }
     let each = (YIELDS / size as u64 / SCALE).max(1);
     group.round(size, 0);
-    let first = group.round(size, each);
-    let second = group.round(size, 2 * each);
+    STAMPS.take();
+    let (first, first_parts) = (group.round(size, each), STAMPS.take());
+    let (second, second_parts) = (group.round(size, 2 * each), STAMPS.take());
     group.round(size, Group::END);
-    (second as f64 - first as f64) / (size as u64 * each) as f64
+    let parts = [0, 1, 2].map(|part| {
+        let ((first, before), (second, after)) = (first_parts[part], second_parts[part]);
+        (second - first) / (after - before)
+    });
+    let cost = (second as f64 - first as f64) / (size as u64 * each) as f64;
+    (cost, parts)
 }
 
 /// Runs every phase and prints the figures.
@@ -184,19 +277,25 @@ pub fn main() {
     };
     println!("instructions per yield, by the number of tasks\n");
     println!("{:10}{:>10}{:>10}{:>10}{:>10}", "phase", 1, 4, 64, 1024);
+    let print_row = |name: &str, costs: [f64; SIZES.len()]| {
+        let costs = costs.map(|cost| alloc::format!("{cost:>10.1}"));
+        println!("{name:10}{}", costs.concat());
+    };
     let mut phases = Vec::new();
     for &(name, mode) in modes {
-        let costs = measure(mode, &SIZES);
-        let figures: Vec<_> = costs
-            .iter()
-            .map(|cost| alloc::format!("{cost:>10.1}"))
-            .collect();
-        println!("{name:10}{}", figures.concat());
+        print_row(name, SIZES.map(|size| measure(mode, size).0));
         phases.push(Phase {
             name,
             pass: true,
             ..Phase::default()
         });
+    }
+    if is_delegated() {
+        println!("\nthe parts of an agent's cycle\n");
+        let parts = SIZES.map(measure_parts);
+        for (part, name) in PARTS.into_iter().enumerate() {
+            print_row(name, parts.map(|parts| parts[part]));
+        }
     }
     println!("");
     print_lines(&setting, &phases);
