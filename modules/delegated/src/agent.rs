@@ -310,6 +310,12 @@ impl<M: TableSource> Agent<M> {
         is_in && (cpu == self.cpu || words.decisions.is_free()) && words.decisions.has_none()
     }
 
+    /// Returns true if no decision waits for a CPU.
+    #[inline(always)]
+    pub(crate) fn has_no_decision(&self, cpu: usize) -> bool {
+        self.cpu_words(cpu).decisions.has_none()
+    }
+
     #[inline(always)]
     fn examine(&self, commit: &Commit) -> Result<u64, Refused> {
         self.check().map_err(|_| Refused::Stopped)?;
@@ -439,6 +445,18 @@ impl<M: TableSource> Agent<M> {
             kick::<M>(cpu);
         }
         added
+    }
+
+    /// Preempts the task of the enclave that runs on another CPU, without another in its place. Returns
+    /// false if too many decisions wait there.
+    pub fn preempt(&self, cpu: usize) -> bool {
+        let may = self.check().is_ok() && cpu < 64 && self.cpus() >> cpu & 1 != 0;
+        // A decision about no task is refused after it has preempted.
+        let none = Decision::new(TaskId::from_bits(0), 0, Decision::PREEMPTS);
+        may && self.push(cpu, none.0).is_ok() && {
+            kick::<M>(cpu);
+            true
+        }
     }
 
     /// Withdraws a decision. Returns false if the CPU has taken it already.

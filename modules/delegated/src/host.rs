@@ -16,6 +16,13 @@ pub trait AgentPolicy {
 
     /// Chooses the ready task that runs next on a CPU that has nothing to do, and forgets it.
     fn choose(&mut self, cpu: usize) -> Option<TaskId>;
+
+    /// Returns true if the task of the enclave that runs on a CPU must give way to the one that is chosen
+    /// next, or to none. An agent asks in each round about each CPU that has something to do. The fast path asks at a
+    /// tick of that CPU.
+    fn preempts(&mut self, _cpu: usize) -> bool {
+        false
+    }
 }
 
 /// Serves an enclave until it ends or the agent is replaced. `yield_now` yields the calling task.
@@ -45,8 +52,8 @@ pub fn serve<M: TableSource>(
     }
 }
 
-/// Makes the next decision for each CPU that has nothing to do. A task that a CPU may not run waits for
-/// another CPU, or for the next call.
+/// Makes the next decision for each CPU that has nothing to do, or that the policy preempts. A task that
+/// a CPU may not run waits for another CPU, or for the next call.
 #[inline(never)]
 pub fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
     let mut refused = Vec::new();
@@ -54,10 +61,22 @@ pub fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
     while cpus != 0 {
         let cpu = cpus.trailing_zeros() as usize;
         cpus &= cpus - 1;
-        while agent.is_free(cpu)
-            && let Some(task) = policy.choose(cpu)
-        {
-            match agent.commit(Commit::new(task, cpu)) {
+        while agent.has_no_decision(cpu) {
+            let preempts = !agent.is_free(cpu);
+            if preempts && !policy.preempts(cpu) {
+                break;
+            }
+            let Some(task) = policy.choose(cpu) else {
+                if preempts {
+                    agent.preempt(cpu);
+                }
+                break;
+            };
+            let commit = Commit {
+                preempts,
+                ..Commit::new(task, cpu)
+            };
+            match agent.commit(commit) {
                 Ok(_) | Err(Refused::Stopped) => break,
                 Err(Refused::Full | Refused::Cpu) => refused.push(task),
                 // A message about it is on the way.

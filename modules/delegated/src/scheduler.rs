@@ -1198,6 +1198,13 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if !was_kicked {
             let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
             self.post(slot.enclave(), Kind::TICK, slot, slot.status(), run);
+            let is_fast = slot.enclave().route.load(Acquire) & FAST != 0;
+            let cpu = self.cpu();
+            if is_fast
+                && Self::with_fast(slot.enclave(), |policy| policy.preempts(cpu)) == Some(true)
+            {
+                return true;
+            }
         }
         let must_decide = self.agent.is_some() && words.urgent.load(Relaxed) != 0;
         let decision = words.decisions.first().map(Decision);
