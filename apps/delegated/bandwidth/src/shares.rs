@@ -1,0 +1,223 @@
+//! The share of a group, simulated in virtual time. A time unit is a nanosecond. An agent has CPU 0, and the
+//! tasks have four others.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use delegated::{Agent, AgentPolicy, Enclave, Settings, decide};
+use delegated_bandwidth::Bandwidth;
+use delegated_common::{Class, Table, Task, simulate};
+use sched_core::clock::{Clock, VirtualClock};
+use sched_model::model::{self, Config, CpuMask, Op, Program};
+
+const CPUS: Range<usize> = 1..5;
+const TASKS: usize = 40;
+const TICK: u64 = 10_000_000;
+const PERIOD: u64 = 100_000_000;
+const PERIODS: u64 = 30;
+/// The work between two notes of a task.
+const PIECE: u64 = 100_000;
+/// A round of the agent's loop.
+const ROUND: u64 = 2_000;
+
+// The calls of the programs.
+const MAKES: u32 = 0;
+const ATTACHES: u32 = 1;
+const DECIDES: u32 = 2;
+const JOINS_GROUP: u32 = 3;
+const JOINS: u32 = 4;
+const NOTES_GROUP: u32 = 5;
+const NOTES: u32 = 6;
+const STOPS: u32 = 7;
+
+static GROUP: Class = Class::new();
+
+/// The state of a run.
+struct State {
+    budget: u64,
+    enclave: Option<Enclave<Table>>,
+    agent: Option<(Agent<Table>, Bandwidth)>,
+    /// The times at which a piece was done, of the group and of the free task.
+    pieces: [Vec<u64>; 2],
+}
+
+thread_local! {
+    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+}
+
+fn now() -> u64 {
+    VirtualClock::now().0
+}
+
+fn call(what: u32) {
+    STATE.with_borrow_mut(|state| state.as_mut().expect("a run").call(what));
+}
+
+impl State {
+    fn call(&mut self, what: u32) {
+        let (cpu, task) = model::here().expect("a task calls");
+        // SAFETY: the current task of the model is of this type, and alive while it calls.
+        let task: &Task = unsafe { &*task.cast() };
+        match (what, &mut self.agent) {
+            (MAKES, _) => {
+                let settings = Settings {
+                    limit: None,
+                    ..Settings::new(TICK)
+                };
+                self.enclave = Enclave::new((1 << CPUS.end) - 1, settings).ok();
+            }
+            (ATTACHES, _) => {
+                let agent = self
+                    .enclave
+                    .and_then(|enclave| enclave.attach(task, cpu).ok());
+                let policy = Bandwidth::new(PERIOD, self.budget, CPUS, now, &GROUP);
+                self.agent = agent.map(|agent| (agent, policy));
+            }
+            (DECIDES, Some((agent, policy))) => {
+                while let Some(message) = agent.read() {
+                    policy.told(message);
+                }
+                decide(agent, policy);
+            }
+            (JOINS | JOINS_GROUP, _) => {
+                let task = self
+                    .enclave
+                    .map(|enclave| enclave.delegate(task).expect("a slot"));
+                if let (JOINS_GROUP, Some(task)) = (what, task) {
+                    GROUP.add(task);
+                }
+            }
+            (NOTES | NOTES_GROUP, Some(_)) => self.pieces[usize::from(what == NOTES)].push(now()),
+            (STOPS, _) => {
+                self.enclave.take().inspect(Enclave::end);
+                self.agent = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The shares of one CPU that were measured.
+#[derive(Debug, PartialEq)]
+pub struct Shares {
+    /// The least and the largest of the group in any ten periods.
+    pub group: [f64; 2],
+    /// The share of the free task in all periods.
+    pub free: f64,
+}
+
+/// Runs a group with this share of one CPU as its budget, beside a free task.
+pub fn run(share: f64) -> Shares {
+    STATE.set(Some(State {
+        budget: (share * PERIOD as f64) as u64,
+        enclave: None,
+        agent: None,
+        pieces: [vec![], vec![]],
+    }));
+    let task = |name: &str, joins: u32, notes: u32, work: u64| {
+        let times = work / PIECE;
+        Op::spawn(
+            name,
+            [
+                Op::Migrate(CpuMask((1 << CPUS.end) - 2)),
+                Op::Call(joins),
+                Op::Yield,
+                Op::Run(PIECE),
+                Op::Call(notes),
+                Op::Again { steps: 2, times },
+            ],
+        )
+    };
+    let length = PERIODS * PERIOD;
+    let times = length / ROUND * 11 / 10;
+    let mut main = vec![
+        Op::Migrate(CpuMask::one(0)),
+        Op::Sleep(3 * TICK),
+        Op::Call(MAKES),
+    ];
+    main.push(Op::spawn(
+        "agent",
+        [
+            Op::Migrate(CpuMask::one(0)),
+            Op::Call(ATTACHES),
+            Op::Call(DECIDES),
+            Op::Run(ROUND),
+            Op::Again { steps: 2, times },
+        ],
+    ));
+    let each = length * CPUS.len() as u64 / TASKS as u64;
+    main.extend((0..TASKS).map(|_| task("limited", JOINS_GROUP, NOTES_GROUP, each)));
+    main.push(task("free", JOINS, NOTES, length));
+    main.extend([Op::Sleep(length), Op::Call(STOPS)]);
+    main.extend((0..TASKS + 2).map(Op::Join));
+    let config = Config {
+        cpus: CPUS.end,
+        tick_period: TICK,
+        call_cost: 58,
+        switch_cost: 120,
+        on_time: VirtualClock::set,
+        on_call: call,
+        stealing: true,
+        interrupts: |_| [Some(300), None],
+        time_limit: Some(u64::MAX / 2),
+        is_checked: false,
+        ..Config::default()
+    };
+    let ended = simulate(&config, &Program::new("main", main));
+    ended.unwrap_or_else(|failure| panic!("{failure}"));
+    let [group, free] = STATE.take().expect("a run").pieces;
+    let window = 10 * PERIOD;
+    let begin = free[0];
+    let end = group[group.len() - 1].min(free[free.len() - 1]);
+    let share = |pieces: &[u64], from: u64, length: u64| {
+        let done = pieces.partition_point(|time| *time < from + length)
+            - pieces.partition_point(|time| *time < from);
+        done as f64 * PIECE as f64 / length as f64
+    };
+    let windows = (begin..end - window).step_by(TICK as usize / 2);
+    let shares: Vec<_> = windows.map(|from| share(&group, from, window)).collect();
+    Shares {
+        group: [
+            shares.iter().copied().fold(f64::INFINITY, f64::min),
+            shares.iter().copied().fold(0.0, f64::max),
+        ],
+        free: share(&free, begin, end - begin),
+    }
+}
+
+pub fn main() {
+    println!("40 tasks in a group beside a free one, on 4 CPUs; periods of 100 ms; % of one CPU\n");
+    println!("| limit | group in any ten periods | free task |");
+    println!("|--:|--:|--:|");
+    for percent in [20, 80, 160, 240, 320] {
+        let shares = run(f64::from(percent) / 100.0);
+        let [least, most] = shares.group.map(|share| 100.0 * share);
+        println!(
+            "| {percent} | {least:.1} to {most:.1} | {:.1} |",
+            100.0 * shares.free
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The promise of docs/delegated.md: within the budget of one period in any ten.
+    #[test]
+    #[cfg_attr(
+        debug_assertions,
+        ignore = "needs --release, as the layer for several CPUs"
+    )]
+    fn group_keeps_within_a_period_of_its_limit() {
+        for share in [0.2, 2.4] {
+            let shares = run(share);
+            let [least, most] = shares.group;
+            assert!(
+                least >= 0.9 * share && most <= 1.1 * share,
+                "{share}: {shares:?}"
+            );
+            assert!(shares.free >= 0.98, "{share}: {shares:?}");
+        }
+    }
+}
