@@ -16,7 +16,10 @@ const SUITES: [(&str, &str); 15] = [
         "pbg -p pbg-record -p pbg-profile",
     ),
     // Without the debug assertions, as the page says.
-    ("delegated", "delegated --profile tool"),
+    (
+        "delegated and its programs",
+        "delegated -p delegated-shinjuku -p delegated-bandwidth --profile tool",
+    ),
     ("axsched-ext", "axsched-ext"),
     (
         "axsched-ext with sched_pbg",
