@@ -26,6 +26,8 @@ const FEW_POLICIES: &[&str] = &[
 /// The gate takes two of the twelve policies for each of these apps, and another two at the next
 /// commit. `T=` takes all.
 const PARTS: usize = 6;
+/// The programs with agents, of which the gate takes a third.
+const WITH_AGENTS: [&str; 5] = ["fifo", "fifo-per-cpu", "shinjuku", "planned", "bandwidth"];
 /// The gate takes one of the twelve policies for each app beside the test programs.
 const PARTS_OF_OWN: usize = 12;
 /// The app whose tasks serve coroutines.
@@ -79,6 +81,15 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
             Ok(())
         });
         cases.push(faults.builds(ANY_ARCH));
+    }
+    for app in project.in_turn(WITH_AGENTS, 1, 3) {
+        let name = format!("qemu: a program with agents passes, {app}, {ANY_ARCH}");
+        let runs = case(name, move |context| {
+            let run =
+                format!("run A=apps/delegated/{app} FEATURES=sched_delegated ARCH={ANY_ARCH}");
+            context.make(run).text().map(drop)
+        });
+        cases.push(runs.builds(ANY_ARCH));
     }
     for folder in project.own_apps()? {
         let app = Path::new(&folder).file_name().context("no name")?;
