@@ -44,17 +44,19 @@ enum Behaviour {
     Hangs,
     /// It sleeps between its decisions.
     Sleeps,
+    /// It computes for ticks between its decisions and its wait.
+    Slow,
     /// The policy decides on the fast path.
     Fast,
 }
 use Behaviour::*;
 
-const ALL: [Behaviour; 12] = [
-    Fifo, Floods, Plans, Groups, Silent, Blind, Starves, Random, Ends, Hangs, Sleeps, Fast,
+const ALL: [Behaviour; 13] = [
+    Fifo, Floods, Plans, Groups, Silent, Blind, Starves, Random, Ends, Hangs, Sleeps, Slow, Fast,
 ];
 
 /// The agents that serve all tasks.
-const SERVE: [Behaviour; 7] = [Fifo, Floods, Plans, Groups, Random, Sleeps, Fast];
+const SERVE: [Behaviour; 8] = [Fifo, Floods, Plans, Groups, Random, Sleeps, Slow, Fast];
 
 #[derive(Default)]
 struct Queue(VecDeque<TaskId>);
@@ -229,7 +231,7 @@ impl<M: TableSource> Subject<M> {
         let cpus: Vec<_> = (0..64).filter(|&cpu| agent.is_free(cpu)).collect();
         match self.behaviour {
             Silent | Blind | Ends | Hangs | Fast => {}
-            Fifo | Sleeps => decide(&agent, &mut self.queue),
+            Fifo | Sleeps | Slow => decide(&agent, &mut self.queue),
             Starves => {
                 self.queue.0.retain(|task| Some(*task) != self.first);
                 decide(&agent, &mut self.queue);
@@ -309,6 +311,7 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
         Ends => vec![],
         Hangs => vec![Op::Run(30 * TICK)],
         Sleeps => vec![step, Op::Yield, Op::Sleep(TICK / 2)],
+        Slow => vec![step, Op::Run(5 * TICK / 2), Op::Yield],
         _ => vec![step, Op::Run(2), Op::Yield],
     };
     let again = match round.len() {
@@ -320,7 +323,7 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
     };
     let end = match behaviour {
         Hangs => 3,
-        Sleeps => steps.min(400),
+        Sleeps | Slow => steps.min(400),
         _ => steps,
     };
     let again = again.into_iter().map(|op| match op {
@@ -359,7 +362,7 @@ fn run_on<M: TableSource>(
         on_time: VirtualClock::set,
         on_call: call,
         preempted_stay: setup.stays,
-        time_limit: Some(1_000 * TICK),
+        time_limit: Some(2_000 * TICK),
         ..Config::default()
     };
     let mut ops = vec![Op::Sleep(3 * TICK), Op::Call(BEGIN)];
@@ -584,4 +587,27 @@ fn agent_that_ends_leaves_its_tasks_to_round_robin() {
         run(&setup, tasks, 0).unwrap_or_else(|e| panic!("{cpus}: {e}"));
         assert_eq!(ended_by(), Some(End::AgentLeft), "{cpus}");
     }
+}
+
+/// A task wakes while the agent is preempted, after it has read its messages.
+#[test]
+fn agent_that_was_preempted_after_it_read_is_still_told() {
+    let setup = Setup {
+        enclaves: vec![(1, Slow)],
+        limit: None,
+        ..Setup::DEFAULT
+    };
+    let sleeps = [
+        Op::Call(DELEGATE),
+        Op::Yield,
+        Op::Sleep(7 * TICK / 2),
+        Op::Again {
+            steps: 1,
+            times: 20,
+        },
+    ];
+    let outside = Program::new("outside", [Op::Run(200 * TICK)]);
+    let tasks = vec![Program::new("worker", sleeps), outside];
+    run(&setup, tasks, 400).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(ended_by(), Some(End::Asked));
 }
