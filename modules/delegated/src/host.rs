@@ -20,7 +20,7 @@ pub trait AgentPolicy {
     /// Returns true if the task of the enclave that runs on a CPU must give way to the one that is chosen
     /// next, or to none. An agent asks in each round about each CPU that has something to do. The fast path asks at a
     /// tick of that CPU.
-    fn preempts(&mut self, _cpu: usize) -> bool {
+    fn is_preempted(&mut self, _cpu: usize) -> bool {
         false
     }
 }
@@ -63,7 +63,7 @@ pub fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
         cpus &= cpus - 1;
         while agent.has_no_decision(cpu) {
             let preempts = !agent.is_free(cpu);
-            if preempts && !policy.preempts(cpu) {
+            if preempts && !policy.is_preempted(cpu) {
                 break;
             }
             let Some(task) = policy.choose(cpu) else {

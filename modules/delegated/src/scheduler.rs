@@ -1201,7 +1201,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let is_fast = slot.enclave().route.load(Acquire) & FAST != 0;
             let cpu = self.cpu();
             if is_fast
-                && Self::with_fast(slot.enclave(), |policy| policy.preempts(cpu)) == Some(true)
+                && Self::with_fast(slot.enclave(), |policy| policy.is_preempted(cpu)) == Some(true)
             {
                 return true;
             }

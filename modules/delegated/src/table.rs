@@ -213,8 +213,8 @@ pub struct EnclaveWords {
     pub route: AtomicU64,
     /// Its place in the table.
     pub number: AtomicU32,
-    /// Messages were lost, or a task is gone. Each change is a swap, so the agent that clears it sees what
-    /// all who set it had written.
+    /// Messages were lost, or a task is gone. Each change is a swap. So the agent that clears it sees all that
+    /// was written before.
     pub has_rare: AtomicBool,
     /// Counts the enclaves that were made of this one.
     pub generation: AtomicU32,

@@ -26,12 +26,12 @@ struct Running {
     charged_until: u64,
 }
 
-/// The policy. All times are in counts.
+/// Limits a group of tasks. All times are in counts.
 pub struct Bandwidth {
     period: u64,
     /// The time that the group may use on all CPUs together in a period.
     budget: i64,
-    /// What is left of it; negative while the group owes.
+    /// The rest of it; negative while the group owes.
     left: i64,
     /// The end of the present period.
     period_end: u64,
@@ -133,7 +133,7 @@ impl AgentPolicy for Bandwidth {
         Some(task)
     }
 
-    fn preempts(&mut self, cpu: usize) -> bool {
+    fn is_preempted(&mut self, cpu: usize) -> bool {
         if self.running[cpu].is_none() {
             return false;
         }

@@ -105,7 +105,7 @@ pub struct Shares {
     pub free: f64,
 }
 
-/// Runs a group for so many periods with this share of one CPU as its budget, beside a free task.
+/// Runs a group for `periods`, beside a free task. The budget is this share of one CPU.
 pub fn run(share: f64, periods: u64) -> Shares {
     STATE.set(Some(State {
         budget: (share * PERIOD as f64) as u64,

@@ -25,7 +25,7 @@ struct Running {
     since: u64,
 }
 
-/// The policy.
+/// Preempts tasks of two classes.
 pub struct Shinjuku {
     /// The time for which a task runs while others wait, in counts.
     quantum: u64,
@@ -88,7 +88,7 @@ impl AgentPolicy for Shinjuku {
         Some(task)
     }
 
-    fn preempts(&mut self, cpu: usize) -> bool {
+    fn is_preempted(&mut self, cpu: usize) -> bool {
         let Some(running) = self.running[cpu] else {
             return false;
         };

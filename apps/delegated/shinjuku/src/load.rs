@@ -28,9 +28,9 @@ const QUANTUM: u64 = 30_000;
 // switch.
 const CALL: u64 = 58;
 const SWITCH: u64 = 178 - CALL;
-/// What a pick of the fast path costs more.
+/// The cost of a choice of the fast path in a pick.
 const CHOOSES: u64 = 354 - 178;
-/// What a pick that follows a decision costs more.
+/// The cost of following a decision in a pick.
 const FOLLOWS: u64 = 420 - 178;
 /// A round of an agent: a message costs 60, a decision for another CPU 146, and it looks at all CPUs.
 const ROUND: u64 = 250;
@@ -42,7 +42,7 @@ const INTERRUPT: u64 = 300;
 pub struct Mix {
     requests: usize,
     name: &'static str,
-    /// Of 200 requests, so many are long.
+    /// The number of long requests in 200.
     long_of_200: u64,
     short: u64,
     long: u64,
@@ -76,10 +76,10 @@ pub const MIXES: [Mix; 2] = [
     },
 ];
 
-/// No task is of the second class.
+/// The second class, which has no task.
 static BATCH: Class = Class::new();
 
-/// What decides.
+/// Decides which worker runs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Host {
     Agent,
