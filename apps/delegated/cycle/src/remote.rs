@@ -92,8 +92,12 @@ pub fn measure() {
             ..settings()
         };
         let enclave = enclave(3, settings);
+        let body = move || {
+            let joined = join(enclave);
+            spin(joined.expect("there is a slot"));
+        };
         let tasks: Vec<_> = (0..2 + spinners)
-            .map(|_| spawn_on(1, "spins", move || drop(join(enclave).map(spin))))
+            .map(|_| spawn_on(1, "spins", body))
             .collect();
         let cost = alloc::sync::Arc::new(AtomicU64::new(0));
         let agent = spawn_agent(enclave, 0, {
