@@ -264,6 +264,7 @@ pub fn main() {
     print_heading(&setting);
     if is_delegated() && platform::cpus() > 1 {
         crate::remote::measure();
+        crate::latency::measure();
         let phase = Phase {
             name: "remote",
             pass: true,

@@ -12,7 +12,8 @@
 //! | `fast` | the same policy within the scheduler |
 //!
 //! With `SMP=2` the program measures decisions for another CPU instead. On x86_64 with
-//! `QEMU_ARGS='-icount shift=0,sleep=off'` the figures are instructions.
+//! `QEMU_ARGS='-icount shift=0,sleep=off'` the counts are instructions. The waits are for real time, on a
+//! quiet host.
 //!
 //! Under any other policy only `plain` runs, which is what the others are compared with.
 
@@ -23,6 +24,8 @@ extern crate alloc;
 
 #[cfg(target_os = "none")]
 mod guest;
+#[cfg(target_os = "none")]
+mod latency;
 #[cfg(target_os = "none")]
 mod remote;
 
