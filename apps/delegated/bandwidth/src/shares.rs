@@ -202,7 +202,7 @@ pub fn main() {
 mod tests {
     use super::*;
 
-    /// The promise of docs/delegated.md: within the budget of one period in any ten.
+    /// The promise is the budget of one period in any ten, 10 %. A group that is preempted keeps within 1 %.
     #[test]
     #[cfg_attr(
         debug_assertions,
@@ -211,7 +211,7 @@ mod tests {
     fn group_keeps_within_a_period_of_its_limit() {
         let shares = run(2.4, 15);
         let [least, most] = shares.group;
-        assert!(least >= 0.9 * 2.4 && most <= 1.1 * 2.4, "{shares:?}");
+        assert!(least >= 0.99 * 2.4 && most <= 1.01 * 2.4, "{shares:?}");
         assert!(shares.free >= 0.98, "{shares:?}");
     }
 }
