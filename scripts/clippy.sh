@@ -21,7 +21,7 @@ lint --package sched-core --package sched-policies --package sched-smp --package
     --package pbg-record --package pbg --package delegated --package axsched-ext --features axsched-ext/std --all-targets
 echo "clippy: the policy outside the workspace"
 "$CARGO" clippy --quiet --locked --manifest-path examples/pace/Cargo.toml --workspace --all-targets -- -D warnings
-"$CARGO" metadata --locked --format-version 1 --manifest-path modules/axsched-ext/fuzz/Cargo.toml >target/fuzz.metadata
+"$CARGO" metadata --locked --format-version 1 --manifest-path modules/axsched-ext/fuzz/Cargo.toml >/dev/null
 echo "clippy: the coroutines"
 lint --package axcoop --package axcoop-summary --package axcoop-net --package axcoop-fs \
     --features axcoop/std,axcoop-net/embedded-io --all-targets

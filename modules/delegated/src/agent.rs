@@ -242,7 +242,7 @@ impl<M: TableSource> Agent<M> {
             self.gone = words.dead.swap(0, AcqRel);
         }
         if let Some(index) = (self.gone as usize).checked_sub(1) {
-            words.has_rare.store(true, Relaxed); // look again
+            words.has_rare.swap(true, Relaxed); // look again
             let slot = &M::table().slots[index];
             self.gone = slot.next_dead.load(Relaxed);
             let message = slot.farewell();
@@ -306,8 +306,19 @@ impl<M: TableSource> Agent<M> {
         if self.is_alone && cpu == self.cpu {
             return words.decisions.has_none();
         }
-        let is_in = self.cpus() >> cpu & 1 != 0;
-        is_in && (cpu == self.cpu || words.decisions.is_free()) && words.decisions.has_none()
+        self.has_cpu(cpu) && self.is_idle(cpu) && words.decisions.has_none()
+    }
+
+    /// Returns true if a CPU belongs to the enclave.
+    #[inline(always)]
+    fn has_cpu(&self, cpu: usize) -> bool {
+        cpu < 64 && self.cpus() >> cpu & 1 != 0
+    }
+
+    /// Returns true if a CPU of the enclave runs none of its tasks. The agent's own CPU runs the agent.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self, cpu: usize) -> bool {
+        cpu == self.cpu || self.cpu_words(cpu).decisions.is_free()
     }
 
     /// Returns true if no decision waits for a CPU.
@@ -326,7 +337,7 @@ impl<M: TableSource> Agent<M> {
         if commit.seq.is_some_and(|seq| seq != status.seq()) {
             return Err(Refused::Stale);
         }
-        if commit.cpu >= 64 || self.cpus() >> commit.cpu & 1 == 0 {
+        if !self.has_cpu(commit.cpu) {
             return Err(Refused::Cpu);
         }
         if !self.is_alone && !self.may_run(commit.task, commit.cpu) {
@@ -429,7 +440,7 @@ impl<M: TableSource> Agent<M> {
     /// times. A decision whose task is not ready when its turn comes is left out. Returns the number
     /// of decisions that were added.
     pub fn plan(&self, cpu: usize, tasks: &[TaskId]) -> usize {
-        if self.check().is_err() || cpu >= 64 || self.cpus() >> cpu & 1 == 0 {
+        if self.check().is_err() || !self.has_cpu(cpu) {
             return 0;
         }
         let words = self.cpu_words(cpu);
@@ -447,16 +458,20 @@ impl<M: TableSource> Agent<M> {
         added
     }
 
-    /// Preempts the task of the enclave that runs on another CPU, without another in its place. Returns
-    /// false if too many decisions wait there.
-    pub fn preempt(&self, cpu: usize) -> bool {
-        let may = self.check().is_ok() && cpu < 64 && self.cpus() >> cpu & 1 != 0;
+    /// Preempts the task of the enclave that runs on another CPU, without another in its place.
+    ///
+    /// # Errors
+    /// [`Refused::Stopped`], [`Refused::Cpu`], [`Refused::Full`]
+    pub fn preempt(&self, cpu: usize) -> Result<(), Refused> {
+        self.check().map_err(|_| Refused::Stopped)?;
+        if !self.has_cpu(cpu) {
+            return Err(Refused::Cpu);
+        }
         // A decision about no task is refused after it has preempted.
         let none = Decision::new(TaskId::from_bits(0), 0, Decision::PREEMPTS);
-        may && self.push(cpu, none.0).is_ok() && {
-            kick::<M>(cpu);
-            true
-        }
+        self.push(cpu, none.0)?;
+        kick::<M>(cpu);
+        Ok(())
     }
 
     /// Withdraws a decision. Returns false if the CPU has taken it already.

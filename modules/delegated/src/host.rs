@@ -18,8 +18,8 @@ pub trait AgentPolicy {
     fn choose(&mut self, cpu: usize) -> Option<TaskId>;
 
     /// Returns true if the task of the enclave that runs on a CPU must give way to the one that is chosen
-    /// next, or to none. An agent asks in each round about each CPU that has something to do. The fast path asks at a
-    /// tick of that CPU.
+    /// next, or to none. An agent asks in each round about each CPU that has something to do. The fast
+    /// path asks at a tick of that CPU.
     fn is_preempted(&mut self, _cpu: usize) -> bool {
         false
     }
@@ -62,13 +62,13 @@ pub fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
         let cpu = cpus.trailing_zeros() as usize;
         cpus &= cpus - 1;
         while agent.has_no_decision(cpu) {
-            let preempts = !agent.is_free(cpu);
+            let preempts = !agent.is_idle(cpu);
             if preempts && !policy.is_preempted(cpu) {
                 break;
             }
             let Some(task) = policy.choose(cpu) else {
                 if preempts {
-                    agent.preempt(cpu);
+                    let _ = agent.preempt(cpu); // it fails only if the agent has stopped
                 }
                 break;
             };

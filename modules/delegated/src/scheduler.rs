@@ -257,11 +257,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
 
     /// Interrupts a CPU of the enclave that has nothing to do.
     fn kick_free(&self, enclave: &'static EnclaveWords) {
+        fence(SeqCst); // a CPU that becomes free sees the task, or is seen
         let mut cpus = enclave.cpus.load(Relaxed) & !(1 << self.cpu());
         while cpus != 0 {
             let cpu = cpus.trailing_zeros() as usize;
             cpus &= cpus - 1;
-            if M::table().cpus[cpu].decisions.are_awaited() {
+            if M::table().cpus[cpu].decisions.is_free() {
                 return kick::<M>(cpu);
             }
         }
@@ -1186,6 +1187,13 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         has_ended
     }
 
+    /// Returns true if a policy on the fast path preempts the task that runs here.
+    fn is_preempted_fast(&self, enclave: &'static EnclaveWords) -> bool {
+        let is_fast = enclave.route.load(Acquire) & FAST != 0;
+        let cpu = self.cpu();
+        is_fast && Self::with_fast(enclave, |policy| policy.is_preempted(cpu)) == Some(true)
+    }
+
     /// Handles a tick that hits the agent or a task of an enclave. Returns true if it is preempted.
     #[cold]
     #[inline(never)]
@@ -1198,11 +1206,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if !was_kicked {
             let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
             self.post(slot.enclave(), Kind::TICK, slot, slot.status(), run);
-            let is_fast = slot.enclave().route.load(Acquire) & FAST != 0;
-            let cpu = self.cpu();
-            if is_fast
-                && Self::with_fast(slot.enclave(), |policy| policy.is_preempted(cpu)) == Some(true)
-            {
+            if self.is_preempted_fast(slot.enclave()) {
                 return true;
             }
         }

@@ -4,7 +4,6 @@
 //! it. That CPU changes the word to `Running` by compare-and-swap, and then owns the handle. All other
 //! changes of the word are made by the CPU whose run queue has the task, or by the last handle's
 //! drop. So each change has one author, except that several CPUs may want a ready task.
-//!
 
 use alloc::boxed::Box;
 use core::ptr;
@@ -213,8 +212,8 @@ pub struct EnclaveWords {
     pub route: AtomicU64,
     /// Its place in the table.
     pub number: AtomicU32,
-    /// Messages were lost, or a task is gone. Each change is a swap. So the agent that clears it sees all that
-    /// was written before.
+    /// Messages were lost, or a task is gone. Each change is a swap while the enclave is active. So the agent
+    /// that clears it sees all that was written before.
     pub has_rare: AtomicBool,
     /// Counts the enclaves that were made of this one.
     pub generation: AtomicU32,
