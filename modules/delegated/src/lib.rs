@@ -54,6 +54,8 @@ mod message;
 mod outside;
 mod ring;
 mod scheduler;
+#[cfg(feature = "model")]
+mod simulated;
 mod status;
 mod table;
 mod task;
@@ -65,6 +67,8 @@ pub use message::{Kind, Kinds, Message};
 pub use outside::Outside;
 pub use ring::{MAX_DECISIONS, MAX_MESSAGES};
 pub use scheduler::{Delegated, DelegatedScheduler, SmpDelegatedScheduler};
+#[cfg(feature = "model")]
+pub use simulated::simulate;
 pub use status::{State, Status, TaskId};
 #[cfg(any(test, feature = "model"))]
 pub use table::ThreadTable;

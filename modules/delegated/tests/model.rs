@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use delegated::{
-    Agent, AgentPolicy, Commit, DelegatedScheduler, DelegatedTask, Enclave, End, Kind, Kinds,
-    Message, Settings, SmpDelegatedScheduler, TableSource, TaskId, ThreadTable, decide,
+    Agent, AgentPolicy, Commit, DelegatedTask, Enclave, End, Kind, Kinds, Message, Settings,
+    TableSource, TaskId, ThreadTable, decide, simulate,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -15,7 +15,7 @@ use sched_core::clock::VirtualClock;
 use sched_model::model::{
     self, Config, CpuMask, Failure, ModelTask, Op, Program, Report, TaskReport,
 };
-use sched_smp::{Machine, ThreadSmpState, ThreadSmpStatePinned, simulated_machine};
+use sched_smp::ThreadSmpStatePinned;
 
 const TICK: u64 = 1000;
 
@@ -352,7 +352,6 @@ fn run_on<M: TableSource>(
 ) -> Result<Report, Box<Failure>> {
     SETUP.replace(setup.clone());
     SUBJECTS.set(Some(Box::new(Vec::<Subject<M>>::new())));
-    <ThreadTable>::renew();
     let config = Config {
         cpus: setup.cpus,
         tick_period: TICK,
@@ -383,32 +382,7 @@ fn run_on<M: TableSource>(
         ops.extend([Op::Join(agent), Op::DropHandle(agent)]);
     }
     let main = Program::new("main", ops);
-    if setup.cpus == 1 {
-        let made = |_| DelegatedScheduler::<ModelTask, VirtualClock, M>::new();
-        return model::run(&config, &main, made, DelegatedTask::new);
-    }
-    // SAFETY: the state is new, and belongs to this thread. All schedulers that find it are made
-    // below, one for each CPU, with one type of task, and none outlives the call.
-    unsafe { ThreadSmpState::renew().connect(machine(setup.cpus)) };
-    let made = |_| SmpDelegatedScheduler::<ModelTask, VirtualClock, M>::new();
-    let ended = model::run(&config, &main, made, DelegatedTask::new);
-    // SAFETY: the schedulers are gone.
-    unsafe { ThreadSmpState::retire() };
-    ended
-}
-
-/// Returns the machine of the model, which may be called when it is gone as well: the tasks of a run
-/// that failed die later.
-fn machine(cpus: usize) -> Machine {
-    Machine {
-        this_cpu: || model::here().map_or(0, |(cpu, _)| cpu),
-        interrupt: |cpu| {
-            if model::here().is_some() {
-                model::interrupt(cpu);
-            }
-        },
-        ..simulated_machine(cpus)
-    }
+    simulate::<M>(&config, &main)
 }
 
 /// A task of an enclave. `cpus` is the number of CPUs.

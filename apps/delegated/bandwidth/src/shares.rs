@@ -1,14 +1,12 @@
-//! The share of a group, simulated in virtual time. A time unit is a nanosecond. An agent has CPU 0, and the
-//! tasks have four others.
+//! The share of a group, simulated in virtual time. An agent has CPU 0, and the tasks have four others.
 
 use std::cell::RefCell;
 use std::ops::Range;
 
-use delegated::{Agent, AgentPolicy, Enclave, Settings, decide};
+use delegated::simulate;
 use delegated_bandwidth::Bandwidth;
-use delegated_common::{Class, Table, Task, simulate};
-use sched_core::clock::{Clock, VirtualClock};
-use sched_model::model::{self, Config, CpuMask, Op, Program};
+use delegated_common::{Class, Served, Table, agent, config, now};
+use sched_model::model::{CpuMask, Op, Program};
 
 const CPUS: Range<usize> = 1..5;
 const TASKS: usize = 40;
@@ -34,8 +32,7 @@ static GROUP: Class = Class::new();
 /// The state of a run.
 struct State {
     budget: u64,
-    enclave: Option<Enclave<Table>>,
-    agent: Option<(Agent<Table>, Bandwidth)>,
+    served: Option<Served<Bandwidth>>,
     /// The times at which a piece was done, of the group and of the free task.
     pieces: [Vec<u64>; 2],
 }
@@ -44,53 +41,24 @@ thread_local! {
     static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
 }
 
-fn now() -> u64 {
-    VirtualClock::now().0
-}
-
 fn call(what: u32) {
     STATE.with_borrow_mut(|state| state.as_mut().expect("a run").call(what));
 }
 
 impl State {
     fn call(&mut self, what: u32) {
-        let (cpu, task) = model::here().expect("a task calls");
-        // SAFETY: the current task of the model is of this type, and alive while it calls.
-        let task: &Task = unsafe { &*task.cast() };
-        match (what, &mut self.agent) {
-            (MAKES, _) => {
-                let settings = Settings {
-                    limit: None,
-                    ..Settings::new(TICK)
-                };
-                self.enclave = Enclave::new((1 << CPUS.end) - 1, settings).ok();
+        let budget = self.budget;
+        match (what, &mut self.served) {
+            (MAKES, served) => *served = Some(Served::new((1 << CPUS.end) - 1, TICK)),
+            (ATTACHES, Some(served)) => {
+                served.attach(Bandwidth::new(PERIOD, budget, CPUS, now, &GROUP));
             }
-            (ATTACHES, _) => {
-                let agent = self
-                    .enclave
-                    .and_then(|enclave| enclave.attach(task, cpu).ok());
-                let policy = Bandwidth::new(PERIOD, self.budget, CPUS, now, &GROUP);
-                self.agent = agent.map(|agent| (agent, policy));
-            }
-            (DECIDES, Some((agent, policy))) => {
-                while let Some(message) = agent.read() {
-                    policy.told(message);
-                }
-                decide(agent, policy);
-            }
-            (JOINS | JOINS_GROUP, _) => {
-                let task = self
-                    .enclave
-                    .map(|enclave| enclave.delegate(task).expect("a slot"));
-                if let (JOINS_GROUP, Some(task)) = (what, task) {
-                    GROUP.add(task);
-                }
-            }
-            (NOTES | NOTES_GROUP, Some(_)) => self.pieces[usize::from(what == NOTES)].push(now()),
-            (STOPS, _) => {
-                self.enclave.take().inspect(Enclave::end);
-                self.agent = None;
-            }
+            (DECIDES, Some(served)) => served.decide(),
+            (JOINS, Some(served)) => drop(served.delegate()),
+            (JOINS_GROUP, Some(served)) => GROUP.add(served.delegate()),
+            (NOTES, Some(_)) => self.pieces[1].push(now()),
+            (NOTES_GROUP, Some(_)) => self.pieces[0].push(now()),
+            (STOPS, served) => *served = None,
             _ => {}
         }
     }
@@ -109,8 +77,7 @@ pub struct Shares {
 pub fn run(share: f64, periods: u64) -> Shares {
     STATE.set(Some(State {
         budget: (share * PERIOD as f64) as u64,
-        enclave: None,
-        agent: None,
+        served: None,
         pieces: [vec![], vec![]],
     }));
     let task = |name: &str, joins: u32, notes: u32, work: u64| {
@@ -128,41 +95,19 @@ pub fn run(share: f64, periods: u64) -> Shares {
         )
     };
     let length = periods * PERIOD;
-    let times = length / ROUND * 11 / 10;
     let mut main = vec![
         Op::Migrate(CpuMask::one(0)),
         Op::Sleep(3 * TICK),
         Op::Call(MAKES),
+        agent(ATTACHES, DECIDES, ROUND, length * 11 / 10),
     ];
-    main.push(Op::spawn(
-        "agent",
-        [
-            Op::Migrate(CpuMask::one(0)),
-            Op::Call(ATTACHES),
-            Op::Call(DECIDES),
-            Op::Run(ROUND),
-            Op::Again { steps: 2, times },
-        ],
-    ));
     let each = length * CPUS.len() as u64 / TASKS as u64;
     main.extend((0..TASKS).map(|_| task("limited", JOINS_GROUP, NOTES_GROUP, each)));
     main.push(task("free", JOINS, NOTES, length));
     main.extend([Op::Sleep(length), Op::Call(STOPS)]);
     main.extend((0..TASKS + 2).map(Op::Join));
-    let config = Config {
-        cpus: CPUS.end,
-        tick_period: TICK,
-        call_cost: 58,
-        switch_cost: 120,
-        on_time: VirtualClock::set,
-        on_call: call,
-        stealing: true,
-        interrupts: |_| [Some(300), None],
-        time_limit: Some(u64::MAX / 2),
-        is_checked: false,
-        ..Config::default()
-    };
-    let ended = simulate(&config, &Program::new("main", main));
+    let config = config(CPUS.end, TICK, call);
+    let ended = simulate::<Table>(&config, &Program::new("main", main));
     ended.unwrap_or_else(|failure| panic!("{failure}"));
     let [group, free] = STATE.take().expect("a run").pieces;
     let window = 10 * PERIOD;

@@ -1,32 +1,134 @@
-//! The machine of the model, for programs that simulate on the host.
+//! What the programs share that simulate on the host. A time unit is a nanosecond, and an instruction takes
+//! one.
 
-use delegated::{DelegatedTask, SmpDelegatedScheduler, ThreadTable};
-use sched_core::clock::VirtualClock;
-use sched_model::model::{self, Config, Failure, ModelTask, Program, Report};
-use sched_smp::{Machine, ThreadSmpState, simulated_machine};
+use delegated::{
+    Agent, AgentPolicy, DelegatedTask, Enclave, Settings, TaskId, ThreadTable, decide,
+};
+use sched_core::clock::{Clock, VirtualClock};
+use sched_model::model::{self, Config, CpuMask, ModelTask, Op};
+use sched_smp::ThreadSmpState;
 
 /// The table of a simulation.
 pub type Table = ThreadTable<ThreadSmpState>;
 
-/// A task of a simulation.
-pub type Task = DelegatedTask<ModelTask, Table>;
+/// The time of a call into `axtask`. A yield under RR is a call and a switch, and takes 178 instructions
+/// (docs/delegated.md, x86_64).
+pub const CALL: u64 = 58;
+const SWITCH: u64 = 178 - CALL;
+/// The way of an interrupt to another CPU.
+const INTERRUPT: u64 = 300;
 
-/// Runs a program under the delegated scheduler on several CPUs.
-///
-/// # Errors
-/// The first fault that the model finds.
-pub fn simulate(config: &Config, main: &Program) -> Result<Report, Box<Failure>> {
-    <ThreadTable>::renew();
-    let machine = Machine {
-        this_cpu: || model::here().map_or(0, |(cpu, _)| cpu),
-        ..simulated_machine(config.cpus)
-    };
-    // SAFETY: the state is new, and belongs to this thread. All schedulers that find it are made
-    // below, one for each CPU, with one type of task, and none outlives the call.
-    unsafe { ThreadSmpState::renew().connect(machine) };
-    let made = |_| SmpDelegatedScheduler::<ModelTask, VirtualClock, Table>::new();
-    let ended = model::run(config, main, made, Task::new);
-    // SAFETY: the schedulers are gone.
-    unsafe { ThreadSmpState::retire() };
-    ended
+/// Returns the machine of a simulation.
+pub fn config(cpus: usize, tick: u64, on_call: fn(u32)) -> Config {
+    Config {
+        cpus,
+        tick_period: tick,
+        call_cost: CALL,
+        switch_cost: SWITCH,
+        on_time: VirtualClock::set,
+        on_call,
+        stealing: true,
+        interrupts: |_| [Some(INTERRUPT), None],
+        time_limit: Some(u64::MAX / 2),
+        is_checked: false,
+        ..Config::default()
+    }
+}
+
+/// Returns the virtual time.
+pub fn now() -> u64 {
+    VirtualClock::now().0
+}
+
+/// Returns the program of an agent on CPU 0: a call that attaches it, and rounds of a call and of
+/// `round` time units for `length`.
+pub fn agent(attaches: u32, decides: u32, round: u64, length: u64) -> Op {
+    let times = length / (CALL + round);
+    Op::spawn(
+        "agent",
+        [
+            Op::Migrate(CpuMask::one(0)),
+            Op::Call(attaches),
+            Op::Call(decides),
+            Op::Run(round),
+            Op::Again { steps: 2, times },
+        ],
+    )
+}
+
+/// Calls `with` with the calling task of the model.
+fn with_current<R>(with: impl FnOnce(usize, &DelegatedTask<ModelTask, Table>) -> R) -> R {
+    let (cpu, task) = model::here().expect("a task calls");
+    // SAFETY: the delegated scheduler runs, whose tasks have this type. The task is alive while it
+    // calls.
+    with(cpu, unsafe { &*task.cast() })
+}
+
+/// An enclave of a simulation under the delegated scheduler, and its agent. Its methods are for tasks of
+/// the model.
+pub struct Served<P> {
+    enclave: Enclave<Table>,
+    agent: Option<(Agent<Table>, P)>,
+}
+
+impl<P: AgentPolicy> Served<P> {
+    /// Makes an enclave of these CPUs (bit mask), without a watchdog.
+    ///
+    /// # Panics
+    /// If a CPU has not joined.
+    pub fn new(cpus: u64, tick: u64) -> Self {
+        let settings = Settings {
+            limit: None,
+            ..Settings::new(tick)
+        };
+        Self {
+            enclave: Enclave::new(cpus, settings).expect("all CPUs have joined"),
+            agent: None,
+        }
+    }
+
+    /// Lets this policy decide on the fast path.
+    ///
+    /// # Panics
+    /// If the enclave has ended.
+    pub fn set_fast_path(&self, policy: P)
+    where
+        P: Send + 'static,
+    {
+        assert!(self.enclave.set_fast_path(Some(Box::new(policy))).is_ok());
+    }
+
+    /// Makes the calling task the agent, with this policy.
+    ///
+    /// # Panics
+    /// If there is an agent.
+    pub fn attach(&mut self, policy: P) {
+        let agent = with_current(|cpu, task| self.enclave.attach(task, cpu));
+        self.agent = Some((agent.expect("no other agent"), policy));
+    }
+
+    /// Reads all messages, and decides for all CPUs.
+    pub fn decide(&mut self) {
+        if let Some((agent, policy)) = &mut self.agent {
+            while let Some(message) = agent.read() {
+                policy.told(message);
+            }
+            decide(agent, policy);
+        }
+    }
+
+    /// Delegates the calling task, which joins at its next yield.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub fn delegate(&self) -> TaskId {
+        with_current(|_, task| self.enclave.delegate(task)).expect("a slot")
+    }
+}
+
+/// The enclave ends.
+impl<P> Drop for Served<P> {
+    fn drop(&mut self) {
+        self.enclave.end();
+    }
 }

@@ -1,18 +1,17 @@
 //! The load of ghOSt's evaluation, simulated in virtual time: short requests beside long ones.
 //!
-//! A time unit is a nanosecond, and an instruction takes one. The machine is that of the
-//! [model](sched_model::model), with one CPU more, which sends the requests. Each of 200 workers waits for a
+//! The machine is that of the [model](sched_model::model), with one CPU more, which sends the requests. Each of 200 workers waits for a
 //! request, computes, and waits again. An agent has a CPU to itself. It reads all messages, decides for all
 //! CPUs, and begins again.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::thread;
 
-use delegated::{Agent, AgentPolicy, Enclave, Settings, decide};
-use delegated_common::{Class, Table, Task, simulate};
+use delegated::simulate;
+use delegated_common::{CALL, Class, Served, Table, agent, config, now};
 use delegated_shinjuku::Shinjuku;
-use sched_core::clock::{Clock, VirtualClock};
+use sched_core::clock::VirtualClock;
 use sched_model::model::{self, Config, CpuMask, ModelTask, Op, Program};
 use sched_policies::{
     cfs::Cfs,
@@ -24,18 +23,13 @@ const WORKERS: usize = 200;
 /// A tick, and the longest time for which a task runs while others wait.
 const QUANTUM: u64 = 30_000;
 
-// The costs in instructions, as docs/delegated.md has them for x86_64. A yield under RR is a call and a
-// switch.
-const CALL: u64 = 58;
-const SWITCH: u64 = 178 - CALL;
+// The costs, as docs/delegated.md has them for x86_64.
 /// The cost of a choice of the fast path in a pick.
 const CHOOSES: u64 = 354 - 178;
 /// The cost of following a decision in a pick.
 const FOLLOWS: u64 = 420 - 178;
 /// A round of an agent: a message costs 60, a decision for another CPU 146, and it looks at all CPUs.
 const ROUND: u64 = 250;
-/// The way of an interrupt to another CPU.
-const INTERRUPT: u64 = 300;
 
 /// A mix of two kinds of requests.
 #[derive(Clone, Copy)]
@@ -111,19 +105,15 @@ struct State {
     cpus: usize,
     /// The times of the requests that no worker has begun.
     arrived: VecDeque<u64>,
-    /// The time of the request of each worker, by its number in the model.
-    request_of: Vec<u64>,
+    /// The times of the requests that workers have begun, by the address of the worker.
+    begun: HashMap<*const (), u64>,
     latencies: Vec<u64>,
-    enclave: Option<Enclave<Table>>,
-    agent: Option<(Agent<Table>, Shinjuku)>,
+    /// The enclave, if a delegated scheduler runs.
+    served: Option<Served<Shinjuku>>,
 }
 
 thread_local! {
     static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
-}
-
-fn now() -> u64 {
-    VirtualClock::now().0
 }
 
 fn call(what: u32) {
@@ -131,67 +121,30 @@ fn call(what: u32) {
 }
 
 impl State {
-    fn policy(&self, cpus: u64) -> Shinjuku {
-        Shinjuku::new(QUANTUM, cpus, now, &BATCH)
-    }
-
     fn call(&mut self, what: u32) {
         let (cpu, task) = model::here().expect("a task calls");
-        // SAFETY: the current task of the model has this type if the schedulers are the delegated ones, and
-        // is alive while it calls. The other calls do not use it.
-        let task: &Task = unsafe { &*task.cast() };
         let all_cpus = (1 << self.cpus) - 1;
-        match (what, &mut self.agent) {
+        let policy = |cpus| Shinjuku::new(QUANTUM, cpus, now, &BATCH);
+        match (what, &mut self.served) {
             (ARRIVES, _) => self.arrived.push_back(now()),
             (BEGINS, _) => {
-                let worker = current();
-                self.request_of
-                    .resize(self.request_of.len().max(worker + 1), 0);
-                self.request_of[worker] = self.arrived.pop_front().expect("a request");
+                let arrived = self.arrived.pop_front().expect("a request");
+                self.begun.insert(task, arrived);
             }
-            (ENDS, _) => self.latencies.push(now() - self.request_of[current()]),
-            (MAKES, _) => {
-                let settings = Settings {
-                    limit: None,
-                    ..Settings::new(QUANTUM)
-                };
-                let enclave = Enclave::new(all_cpus, settings).expect("all CPUs have joined");
+            (ENDS, _) => self.latencies.push(now() - self.begun[&task]),
+            (MAKES, served) => {
+                let served = served.insert(Served::new(all_cpus, QUANTUM));
                 if self.host == Host::Fast {
-                    let policy = Box::new(self.policy(all_cpus));
-                    assert!(enclave.set_fast_path(Some(policy)).is_ok());
+                    served.set_fast_path(policy(all_cpus));
                 }
-                self.enclave = Some(enclave);
             }
-            (JOINS, _) => drop(
-                self.enclave
-                    .map(|enclave| enclave.delegate(task).expect("a slot")),
-            ),
-            (ATTACHES, _) => {
-                let agent = self
-                    .enclave
-                    .map(|enclave| enclave.attach(task, cpu).expect("no other"));
-                self.agent = agent.map(|agent| (agent, self.policy(all_cpus & !(1 << cpu))));
-            }
-            (DECIDES, Some((agent, policy))) => {
-                while let Some(message) = agent.read() {
-                    policy.told(message);
-                }
-                decide(agent, policy);
-            }
-            (STOPS, _) => {
-                self.enclave.take().inspect(Enclave::end);
-                self.agent = None;
-            }
+            (JOINS, Some(served)) => drop(served.delegate()),
+            (ATTACHES, Some(served)) => served.attach(policy(all_cpus & !(1 << cpu))),
+            (DECIDES, Some(served)) => served.decide(),
+            (STOPS, served) => *served = None,
             _ => {}
         }
     }
-}
-
-/// Returns the number of the calling task.
-fn current() -> usize {
-    let (_, task) = model::here().expect("a task calls");
-    // SAFETY: it is alive while it calls, and each task begins with the model's.
-    unsafe { &*task.cast::<ModelTask>() }.id().0
 }
 
 /// A generator of numbers that look random (Marsaglia's xorshift).
@@ -247,19 +200,6 @@ fn programs(host: Host, cpus: usize, mix: &Mix, gap: f64) -> Program {
             Op::notify(0),
         ]);
     }
-    // The agent goes on for a little longer than the requests take.
-    let rounds = 1.1 * gap * mix.requests as f64 / (CALL + ROUND) as f64;
-    let rounds = Op::Again {
-        steps: 2,
-        times: rounds as u64 + 1_000 * QUANTUM / ROUND,
-    };
-    let agent = [
-        Op::Migrate(CpuMask::one(0)),
-        Op::Call(ATTACHES),
-        Op::Call(DECIDES),
-        Op::Run(ROUND),
-        rounds,
-    ];
     let mut main = vec![sender, Op::Sleep(3 * QUANTUM)];
     if host.is_delegated() {
         main.push(Op::Call(MAKES));
@@ -267,7 +207,14 @@ fn programs(host: Host, cpus: usize, mix: &Mix, gap: f64) -> Program {
     main.extend(lengths.chunks(mix.requests / WORKERS).map(worker));
     main.push(Op::spawn("arrivals", arrivals));
     if host == Host::Agent {
-        main.push(Op::spawn("agent", agent));
+        // It goes on for a little longer than the requests take.
+        let length = 1.1 * gap * mix.requests as f64;
+        main.push(agent(
+            ATTACHES,
+            DECIDES,
+            ROUND,
+            length as u64 + 1_250 * QUANTUM,
+        ));
     }
     main.extend((0..=WORKERS).map(Op::Join));
     main.push(Op::Call(STOPS));
@@ -283,32 +230,21 @@ pub fn percentile(host: Host, workers: usize, mix: &Mix, load: f64) -> u64 {
         host,
         cpus,
         arrived: VecDeque::new(),
-        request_of: Vec::new(),
+        begun: HashMap::new(),
         latencies: Vec::new(),
-        enclave: None,
-        agent: None,
+        served: None,
     }));
     let config = Config {
-        cpus: cpus + 1,
-        tick_period: QUANTUM,
-        call_cost: CALL,
-        switch_cost: SWITCH,
         pick_cost_by_load: match host {
             Host::Agent => vec![FOLLOWS],
             Host::Fast => vec![CHOOSES],
             Host::Rr | Host::Cfs => vec![],
         },
-        on_time: VirtualClock::set,
-        on_call: call,
-        stealing: true,
-        interrupts: |_| [Some(INTERRUPT), None],
-        time_limit: Some(u64::MAX / 2),
-        is_checked: false,
-        ..Config::default()
+        ..config(cpus + 1, QUANTUM, call)
     };
     let main = programs(host, cpus, mix, gap);
     let ended = match host {
-        Host::Agent | Host::Fast => simulate(&config, &main),
+        Host::Agent | Host::Fast => simulate::<Table>(&config, &main),
         Host::Rr => run_balanced::<Rr<ModelTask, SLICE_TICKS>>(&config, &main),
         Host::Cfs => run_balanced::<Cfs<ModelTask, VirtualClock>>(&config, &main),
     };
