@@ -12,13 +12,12 @@ use axsched_ext::clock::{Clock, CpuCounter};
 use axsched_ext::delegated::{Agent, AgentPolicy, Kind, Kinds, Settings, decide};
 use delegated_bandwidth::Bandwidth;
 use delegated_common::{
-    Class, all_cpus, current, enclave, is_delegated, join, settings, spawn_agent,
+    Class, all_cpus, begin, enclave, join, join_with, phase, settings, spawn_agent,
 };
 use sched_tests_common::{
     config::SCALE,
     platform::{self, now_ns, println},
-    results::Phase,
-    runner::{print_heading, print_lines, setting},
+    runner::print_lines,
     work,
 };
 
@@ -63,13 +62,9 @@ fn compute(ms: u64) {
 }
 
 pub fn main() {
-    let setting = setting("bandwidth");
-    print_heading(&setting);
-    platform::connect_cpus();
-    if !is_delegated() {
-        println!("This needs FEATURES=sched_delegated.\n");
+    let Some(setting) = begin("bandwidth") else {
         return;
-    }
+    };
     let settings = Settings {
         limit: None,
         sends: Kinds::ALL,
@@ -84,10 +79,7 @@ pub fn main() {
     let group: Vec<_> = (0..TASKS)
         .map(|n| {
             let body = move || {
-                if let Some(Ok(task)) = current(|task| enclave.delegate(task)) {
-                    GROUP.add(task);
-                    axtask::yield_now();
-                }
+                join_with(enclave, |task| GROUP.add(task));
                 compute(work_ms);
             };
             axtask::spawn_raw(body, format!("limited{n}"), 32 * 1024)
@@ -119,10 +111,5 @@ pub fn main() {
     println!(
         "{work_ms} ms in each of {TASKS} tasks, {PERCENT} % of {cpus} CPUs: {took_ms} ms, at least {least_ms}\n"
     );
-    let phase = Phase {
-        name: "limited",
-        pass,
-        ..Phase::default()
-    };
-    print_lines(&setting, &[phase]);
+    print_lines(&setting, &[phase("limited", pass)]);
 }

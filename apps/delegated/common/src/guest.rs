@@ -7,7 +7,13 @@ use core::{ops::Deref, time::Duration};
 
 use axsched_ext::delegated::{self, Agent, DelegatedTask, Enclave, Refusal, Settings, TaskId};
 use axtask::{AxCpuMask, AxTaskRef, TaskInner};
-use sched_tests_common::platform;
+use sched_tests_common::{
+    Task,
+    platform::{self, println},
+    results::{Phase, Setting},
+    runner::{print_heading, setting},
+    work,
+};
 
 /// The stack of an agent. A policy is ordinary code, which may need much.
 const STACK_BYTES: usize = 64 * 1024;
@@ -72,7 +78,49 @@ pub fn spawn_agent(
 
 /// Delegates the calling task, which joins by a yield. Returns `None` if it is refused.
 pub fn join(enclave: Enclave) -> Option<TaskId> {
+    join_with(enclave, |_| ())
+}
+
+/// Delegates the calling task as [`join`] does, and calls `with` before it joins.
+pub fn join_with(enclave: Enclave, with: impl FnOnce(TaskId)) -> Option<TaskId> {
     let joined = current(|task| enclave.delegate(task))?.ok();
+    joined.map(with);
     axtask::yield_now();
     joined
+}
+
+/// Returns a task that computes for `20 * n` ms, divided by `scale`, and yields after each. It joins the
+/// enclave, if there is one.
+pub fn yielding_task(n: u64, scale: u64, enclave: Option<Enclave>) -> Task {
+    let rounds = 1_000_000 / work::INSTRUCTIONS_PER_ROUND;
+    Task::new(alloc::format!("task{n}"), move |ctx| {
+        enclave.and_then(join);
+        (0..(20 * n / scale).max(1)).all(|_| {
+            let right = work::spin(1, rounds) == work::jump(1, rounds);
+            ctx.yield_now();
+            right
+        })
+    })
+}
+
+/// Prints the heading of a program that runs under this scheduler only, and connects the CPUs. Returns
+/// `None` under any other.
+pub fn begin(app: &'static str) -> Option<Setting<'static>> {
+    let setting = setting(app);
+    print_heading(&setting);
+    platform::connect_cpus();
+    if !is_delegated() {
+        println!("This needs FEATURES=sched_delegated.\n");
+        return None;
+    }
+    Some(setting)
+}
+
+/// Returns a phase that has no figures.
+pub fn phase(name: &'static str, pass: bool) -> Phase {
+    Phase {
+        name,
+        pass,
+        ..Phase::default()
+    }
 }

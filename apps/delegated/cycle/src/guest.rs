@@ -8,12 +8,12 @@ use core::{
 
 use axsched_ext::delegated::{Agent, AgentPolicy, Enclave, Settings, serve};
 use axtask::WaitQueue;
-use delegated_common::{enclave, is_delegated, join, settings, spawn_agent};
+use delegated_common::{enclave, is_delegated, join, phase, settings, spawn_agent};
 use delegated_fifo::Fifo;
 use sched_tests_common::{
     config::SCALE,
     platform::{self, now_ns, println},
-    results::{Phase, Setting},
+    results::Setting,
     runner::{print_heading, print_lines, setting},
 };
 
@@ -265,12 +265,7 @@ pub fn main() {
     if is_delegated() && platform::cpus() > 1 {
         crate::remote::measure();
         crate::latency::measure();
-        let phase = Phase {
-            name: "remote",
-            pass: true,
-            ..Phase::default()
-        };
-        return print_lines(&setting, &[phase]);
+        return print_lines(&setting, &[phase("remote", true)]);
     }
     let modes = [
         ("plain", Mode::Plain),
@@ -294,11 +289,7 @@ pub fn main() {
     let mut phases = Vec::new();
     for &(name, mode) in modes {
         print_row(name, SIZES.map(|size| measure(mode, size).0));
-        phases.push(Phase {
-            name,
-            pass: true,
-            ..Phase::default()
-        });
+        phases.push(phase(name, true));
     }
     if is_delegated() {
         println!("\nthe parts of an agent's cycle\n");

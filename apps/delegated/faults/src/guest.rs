@@ -12,13 +12,13 @@ use axsched_ext::delegated::{
     Agent, AgentPolicy, Commit, Enclave, End, Kind, Kinds, Message, Settings, TaskId, decide, serve,
 };
 use axtask::AxTaskRef;
-use delegated_common::{all_cpus, enclave, is_delegated, join, settings, spawn_agent, spawn_on};
+use delegated_common::{all_cpus, begin, enclave, join, phase, settings, spawn_agent, spawn_on};
 use delegated_fifo::Fifo;
 use sched_tests_common::{
     config::SCALE,
     platform::{self, now_ns, println},
     results::Phase,
-    runner::{print_heading, print_lines, setting},
+    runner::print_lines,
     work,
 };
 
@@ -291,21 +291,13 @@ fn finish(
         fault.name,
         longest_ns as f64 / 1e6,
     );
-    Phase {
-        name: fault.name,
-        pass,
-        ..Phase::default()
-    }
+    phase(fault.name, pass)
 }
 
 pub fn main() {
-    let setting = setting("faults");
-    print_heading(&setting);
-    platform::connect_cpus();
-    if !is_delegated() {
-        println!("This needs FEATURES=sched_delegated.\n");
+    let Some(setting) = begin("faults") else {
         return;
-    }
+    };
     let faults = [
         fault("honest", honest, false, End::Asked),
         fault("ends", ends, false, End::AgentLeft),

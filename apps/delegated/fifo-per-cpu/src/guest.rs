@@ -2,12 +2,12 @@
 
 extern crate alloc;
 
-use alloc::{format, vec::Vec};
+use alloc::vec::Vec;
 
 use axsched_ext::delegated::{Enclave, serve};
-use delegated_common::{enclave, is_delegated, join, settings, spawn_agent};
+use delegated_common::{enclave, is_delegated, settings, spawn_agent, yielding_task};
 use delegated_fifo::Fifo;
-use sched_tests_common::{App, Task, platform, run, work};
+use sched_tests_common::{App, Task, platform, run};
 
 /// Makes an enclave of one CPU, which an agent there serves.
 fn served(cpu: usize) -> Enclave {
@@ -20,21 +20,10 @@ fn served(cpu: usize) -> Enclave {
 
 /// The tasks, in the enclaves in turn if this is the delegated scheduler.
 fn tasks(scale: u64) -> Vec<Task> {
-    let rounds = 1_000_000 / work::INSTRUCTIONS_PER_ROUND;
     let cpus = 0..if is_delegated() { platform::cpus() } else { 0 };
     let enclaves: Vec<_> = cpus.map(served).collect();
-    let task = |n: u64| {
-        let enclave = enclaves.iter().cycle().nth(n as usize).copied();
-        Task::new(format!("task{n}"), move |ctx| {
-            enclave.and_then(join);
-            (0..(20 * n / scale).max(1)).all(|_| {
-                let right = work::spin(1, rounds) == work::jump(1, rounds);
-                ctx.yield_now();
-                right
-            })
-        })
-    };
-    (1..=8).map(task).collect()
+    let of = |n: u64| enclaves.iter().cycle().nth(n as usize).copied();
+    (1..=8).map(|n| yielding_task(n, scale, of(n))).collect()
 }
 
 pub fn main() {

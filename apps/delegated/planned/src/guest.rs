@@ -5,12 +5,11 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 
 use axsched_ext::delegated::{Enclave, Settings, serve};
 use axstd::sync::Mutex;
-use delegated_common::{all_cpus, enclave, is_delegated, join, settings, spawn_agent};
+use delegated_common::{all_cpus, begin, enclave, join, phase, settings, spawn_agent};
 use sched_tests_common::{
     config::SCALE,
-    platform::{self, now_ns, println},
-    results::Phase,
-    runner::{print_heading, print_lines, setting},
+    platform::{now_ns, println},
+    runner::print_lines,
     work,
 };
 
@@ -68,23 +67,14 @@ fn serve_round(mut policy: Planned) -> (u64, Planned) {
 }
 
 pub fn main() {
-    let setting = setting("planned");
-    print_heading(&setting);
-    platform::connect_cpus();
-    if !is_delegated() {
-        println!("This needs FEATURES=sched_delegated.\n");
+    let Some(setting) = begin("planned") else {
         return;
-    }
+    };
     println!("average turnaround, ms\n");
     let (measured_ns, policy) = serve_round(Planned::default());
     println!("measured {:10.1}", measured_ns as f64 / 1e6);
     let (planned_ns, _) = serve_round(policy.plan());
     println!("planned  {:10.1}\n", planned_ns as f64 / 1e6);
-    let phase = |name, pass| Phase {
-        name,
-        pass,
-        ..Phase::default()
-    };
     let is_ahead = planned_ns < measured_ns;
     print_lines(
         &setting,

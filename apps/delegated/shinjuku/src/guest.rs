@@ -6,7 +6,7 @@ use alloc::{format, vec::Vec};
 
 use axsched_ext::clock::{Clock, CpuCounter};
 use axsched_ext::delegated::{Enclave, Kind, Kinds, Settings, serve};
-use delegated_common::{Class, all_cpus, current, enclave, is_delegated, settings, spawn_agent};
+use delegated_common::{Class, all_cpus, enclave, is_delegated, join_with, settings, spawn_agent};
 use delegated_shinjuku::Shinjuku;
 use sched_tests_common::{App, Task, platform, run, work};
 
@@ -30,16 +30,6 @@ fn served() -> Enclave {
     enclave
 }
 
-/// Delegates the calling task, which joins by a yield.
-fn join(enclave: Enclave, is_second: bool) {
-    if let Some(Ok(task)) = current(|task| enclave.delegate(task)) {
-        if is_second {
-            SECOND.add(task);
-        }
-        axtask::yield_now();
-    }
-}
-
 /// Two tasks that compute for long, six for a short time, and two of the second class.
 fn tasks(scale: u64) -> Vec<Task> {
     let rounds = 1_000_000 / work::INSTRUCTIONS_PER_ROUND;
@@ -48,7 +38,11 @@ fn tasks(scale: u64) -> Vec<Task> {
         let is_second = name == "second";
         Task::new(format!("{name}{n}"), move |ctx| {
             if let Some(enclave) = enclave {
-                join(enclave, is_second);
+                join_with(enclave, |task| {
+                    if is_second {
+                        SECOND.add(task);
+                    }
+                });
             }
             let is_right = |_| work::spin(1, rounds) == work::jump(1, rounds);
             let is_done = (0..(work_ms / scale).max(1)).all(is_right);
