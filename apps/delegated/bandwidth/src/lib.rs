@@ -8,23 +8,10 @@
 
 #![no_std]
 
-extern crate alloc;
-
-use alloc::collections::VecDeque;
 use core::ops::Range;
 
-use delegated::{AgentPolicy, Kind, MAX_TASKS, Message, TaskId};
-use delegated_common::Class;
-
-/// The most CPUs.
-const MAX_CPUS: usize = 64;
-
-/// A task of the group that runs: since when, and for how long it was charged.
-#[derive(Clone, Copy)]
-struct Running {
-    task: TaskId,
-    charged_until: u64,
-}
+use delegated::{AgentPolicy, Kind, Message, TaskId};
+use delegated_common::{Class, Classes, Running};
 
 /// Limits a group of tasks. All times are in counts.
 pub struct Bandwidth {
@@ -36,12 +23,8 @@ pub struct Bandwidth {
     /// The end of the present period.
     period_end: u64,
     now: fn() -> u64,
-    group: &'static Class,
-    /// The tasks of the group that are ready.
-    limited: VecDeque<TaskId>,
-    /// All others that are ready.
-    free: VecDeque<TaskId>,
-    running: [Option<Running>; MAX_CPUS],
+    /// The members are the tasks of the group. Those that run were charged until `since`.
+    tasks: Classes,
     /// The CPUs that run tasks.
     cpus: Range<usize>,
 }
@@ -61,10 +44,7 @@ impl Bandwidth {
             left: budget as i64,
             period_end: now() + period,
             now,
-            group,
-            limited: VecDeque::with_capacity(MAX_TASKS),
-            free: VecDeque::with_capacity(MAX_TASKS),
-            running: [None; MAX_CPUS],
+            tasks: Classes::new(group),
             cpus,
         }
     }
@@ -72,9 +52,9 @@ impl Bandwidth {
     /// Charges the group for what it has run until now, and begins the periods that are due.
     fn charge(&mut self) {
         let now = (self.now)();
-        for running in self.running.iter_mut().flatten() {
-            self.left -= now.saturating_sub(running.charged_until) as i64;
-            running.charged_until = now;
+        for running in self.tasks.running.iter_mut().flatten() {
+            self.left -= now.saturating_sub(running.since) as i64;
+            running.since = now;
         }
         while now >= self.period_end {
             self.left = self.left.min(0) + self.budget;
@@ -85,32 +65,18 @@ impl Bandwidth {
     /// Returns the time until which no decision can be made, if tasks wait only for the next period and none
     /// runs. The agent may sleep until then.
     pub fn sleeps_until(&self) -> Option<u64> {
-        let is_out = self.left <= 0 && self.free.is_empty() && !self.limited.is_empty();
-        (is_out && self.running.iter().all(Option::is_none)).then_some(self.period_end)
+        let tasks = &self.tasks;
+        let is_out = self.left <= 0 && tasks.others.is_empty() && !tasks.members.is_empty();
+        (is_out && tasks.running.iter().all(Option::is_none)).then_some(self.period_end)
     }
 }
 
 impl AgentPolicy for Bandwidth {
     fn told(&mut self, message: Message) {
-        let task = message.task;
-        if message.kind == Kind::REDISCOVER {
-            self.limited.clear();
-            self.free.clear();
-            self.running = [None; MAX_CPUS];
-        } else if message.kind != Kind::TICK {
+        if message.kind != Kind::TICK {
             self.charge();
-            let is_it =
-                |running: &Option<Running>| running.is_some_and(|running| running.task == task);
-            if let Some(running) = self.running.iter_mut().find(|running| is_it(running)) {
-                *running = None;
-            }
         }
-        match message.kind {
-            Kind::DEPARTED | Kind::DEAD => self.group.remove(task),
-            kind if !kind.is_ready() => {}
-            _ if self.group.has(task) => self.limited.push_back(task),
-            _ => self.free.push_back(task),
-        }
+        self.tasks.told(message);
     }
 
     fn choose(&mut self, cpu: usize) -> Option<TaskId> {
@@ -118,26 +84,23 @@ impl AgentPolicy for Bandwidth {
             return None;
         }
         self.charge();
-        if let Some(task) = self.free.pop_front() {
+        if let Some(task) = self.tasks.others.pop_front() {
             return Some(task);
         }
         if self.left <= 0 {
             return None;
         }
-        let task = self.limited.pop_front()?;
-        let charged_until = (self.now)();
-        self.running[cpu] = Some(Running {
-            task,
-            charged_until,
-        });
+        let task = self.tasks.members.pop_front()?;
+        let since = (self.now)();
+        self.tasks.running[cpu] = Some(Running { task, since });
         Some(task)
     }
 
     fn is_preempted(&mut self, cpu: usize) -> bool {
-        if self.running[cpu].is_none() {
+        if self.tasks.running[cpu].is_none() {
             return false;
         }
         self.charge();
-        self.left <= 0 || !self.free.is_empty()
+        self.left <= 0 || !self.tasks.others.is_empty()
     }
 }

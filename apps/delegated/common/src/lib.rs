@@ -9,7 +9,7 @@ mod guest;
 #[cfg(not(target_os = "none"))]
 mod simulated;
 
-pub use class::Class;
+pub use class::{Class, Classes, Running};
 #[cfg(target_os = "none")]
 pub use guest::*;
 #[cfg(not(target_os = "none"))]

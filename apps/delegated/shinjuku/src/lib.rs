@@ -8,22 +8,8 @@
 
 #![no_std]
 
-extern crate alloc;
-
-use alloc::collections::VecDeque;
-
-use delegated::{AgentPolicy, Kind, MAX_TASKS, Message, TaskId};
-use delegated_common::Class;
-
-/// The most CPUs.
-const MAX_CPUS: usize = 64;
-
-/// The task that a CPU was told to run.
-#[derive(Clone, Copy)]
-struct Running {
-    task: TaskId,
-    since: u64,
-}
+use delegated::{AgentPolicy, Message, TaskId};
+use delegated_common::{Class, Classes, Running};
 
 /// Preempts tasks of two classes.
 pub struct Shinjuku {
@@ -32,11 +18,8 @@ pub struct Shinjuku {
     /// The CPUs that run tasks (bit mask).
     cpus: u64,
     now: fn() -> u64,
-    /// The tasks of the second class.
-    second: &'static Class,
-    ready: VecDeque<TaskId>,
-    batch: VecDeque<TaskId>,
-    running: [Option<Running>; MAX_CPUS],
+    /// The members are the tasks of the second class.
+    tasks: Classes,
 }
 
 impl Shinjuku {
@@ -47,54 +30,34 @@ impl Shinjuku {
             quantum,
             cpus,
             now,
-            second,
-            ready: VecDeque::with_capacity(MAX_TASKS),
-            batch: VecDeque::with_capacity(MAX_TASKS),
-            running: [None; MAX_CPUS],
+            tasks: Classes::new(second),
         }
     }
 }
 
 impl AgentPolicy for Shinjuku {
     fn told(&mut self, message: Message) {
-        let task = message.task;
-        if message.kind == Kind::REDISCOVER {
-            self.ready.clear();
-            self.batch.clear();
-            self.running = [None; MAX_CPUS];
-        } else if message.kind != Kind::TICK {
-            let was_running = self.running.get_mut(message.cpu);
-            if let Some(running) =
-                was_running.filter(|running| running.is_some_and(|r| r.task == task))
-            {
-                *running = None;
-            }
-        }
-        match message.kind {
-            Kind::DEPARTED | Kind::DEAD => self.second.remove(task),
-            kind if !kind.is_ready() => {}
-            _ if self.second.has(task) => self.batch.push_back(task),
-            _ => self.ready.push_back(task),
-        }
+        self.tasks.told(message);
     }
 
     fn choose(&mut self, cpu: usize) -> Option<TaskId> {
         if self.cpus >> cpu & 1 == 0 {
             return None;
         }
-        let task = self.ready.pop_front().or_else(|| self.batch.pop_front())?;
+        let first = self.tasks.others.pop_front();
+        let task = first.or_else(|| self.tasks.members.pop_front())?;
         let since = (self.now)();
-        self.running[cpu] = Some(Running { task, since });
+        self.tasks.running[cpu] = Some(Running { task, since });
         Some(task)
     }
 
     fn is_preempted(&mut self, cpu: usize) -> bool {
-        let Some(running) = self.running[cpu] else {
+        let Some(running) = self.tasks.running[cpu] else {
             return false;
         };
         let is_over = (self.now)().saturating_sub(running.since) >= self.quantum;
-        let is_batch = self.second.has(running.task);
-        !self.ready.is_empty() && (is_batch || is_over)
-            || !self.batch.is_empty() && is_batch && is_over
+        let is_second = self.tasks.is_member(running.task);
+        !self.tasks.others.is_empty() && (is_second || is_over)
+            || !self.tasks.members.is_empty() && is_second && is_over
     }
 }
