@@ -1,4 +1,5 @@
-//! [`Class`]: a set of tasks that a program and its policy share, and [`Classes`]: two queues of ready tasks.
+//! [`Class`]: a set of tasks that a program and its policy share. [`Classes`]: two queues of ready
+//! tasks.
 
 extern crate alloc;
 

@@ -1,5 +1,5 @@
-//! What the programs share that simulate on the host. A time unit is a nanosecond, and an instruction takes
-//! one.
+//! The parts that programs share to simulate their policies on the host. A time unit is a nanosecond,
+//! and an instruction takes one.
 
 use delegated::{
     Agent, AgentPolicy, DelegatedTask, Enclave, Settings, TaskId, ThreadTable, decide,
