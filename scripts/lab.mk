@@ -95,8 +95,8 @@ cells = $(call list-of,ARCH,$(ARCHES))$(call one-of,ARCEOS,0.3 0.6)$(call list-o
 
 # $(call with-rows,APPS): those that print result lines, through sched-tests-common
 with-rows = $(patsubst %/Cargo.toml,%,$(shell grep -lsE '^(\[dependencies\.)?sched-tests-common\>' $(addsuffix /Cargo.toml,$(1))))
-# The apps with rows in tables.
-LAB_APPS = $(filter-out %/selftest %/cost %/coop-cost %/hog %/wake %/connections,$(call with-rows,$(APPS)))
+# The apps with rows in tables, which run under every policy.
+LAB_APPS = $(filter-out %/selftest %/cost %/coop-cost %/hog %/wake %/connections %/bandwidth %/cycle %/faults %/planned,$(call with-rows,$(APPS)))
 # The apps without result lines, which a row needs.
 NO_ROWS = $(filter-out $(call with-rows,$(APPS)),$(APPS))
 ifneq ($(filter-out $(MODELLED),$(filter matrix compare trace,$(MAKECMDGOALS))),)

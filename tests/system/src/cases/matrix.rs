@@ -26,6 +26,10 @@ const FEW_POLICIES: &[&str] = &[
 /// The gate takes two of the twelve policies for each of these apps, and another two at the next
 /// commit. `T=` takes all.
 const PARTS: usize = 6;
+/// The policy whose programs have agents.
+const DELEGATED: &str = "sched_delegated";
+/// The name of their cases.
+const AGENTS: &str = "a program with agents";
 /// The programs with agents, of which the gate takes a third.
 const WITH_AGENTS: [&str; 5] = ["fifo", "fifo-per-cpu", "shinjuku", "planned", "bandwidth"];
 /// The gate takes one of the twelve policies for each app beside the test programs.
@@ -74,8 +78,8 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     for smp in project.in_turn([1, CPUS], 0, 2) {
         let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}, {smp} CPUs");
         let faults = case(name, move |context| {
-            const RUN: &str = "run A=apps/delegated/faults FEATURES=sched_delegated SCALE=4";
-            let run = format!("{RUN} ARCH={ANY_ARCH} SMP={smp}");
+            const RUN: &str = "run A=apps/delegated/faults SCALE=4";
+            let run = format!("{RUN} FEATURES={DELEGATED} ARCH={ANY_ARCH} SMP={smp}");
             let said = context.make(run).text()?;
             ensure!(said.contains("replaced"), "not all faults ran");
             Ok(())
@@ -83,10 +87,18 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         cases.push(faults.builds(ANY_ARCH));
     }
     for app in project.in_turn(WITH_AGENTS, 1, 3) {
-        let name = format!("qemu: a program with agents passes, {app}, {ANY_ARCH}");
+        let folder = format!("apps/delegated/{app}");
+        if project.apps.contains(&folder) {
+            // It runs under every policy, and has agents under one.
+            let (_, mut policies) = in_turn(3, PARTS_OF_OWN);
+            policies.retain(|&policy| policy != DELEGATED);
+            policies.extend(project.policies.iter().find(|&policy| policy == DELEGATED));
+            cases.push(under(&(AGENTS, policies), ANY_ARCH, app, 1));
+            continue;
+        }
+        let name = format!("qemu: {AGENTS}, {ANY_ARCH}, {app}");
         let runs = case(name, move |context| {
-            let run =
-                format!("run A=apps/delegated/{app} FEATURES=sched_delegated ARCH={ANY_ARCH}");
+            let run = format!("run A={folder} FEATURES={DELEGATED} ARCH={ANY_ARCH}");
             context.make(run).text().map(drop)
         });
         cases.push(runs.builds(ANY_ARCH));

@@ -41,8 +41,8 @@ impl RowKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
     Tables,
-    /// The totals of tables on the ArceOS of 2026.
-    Arceos06,
+    /// The totals of tables that are not in the first file, and the variable of make that they need.
+    Totals(&'static str),
     /// Figures of real time, which are statistics.
     FourCpus,
     Cost,
@@ -112,7 +112,9 @@ impl Published {
     pub fn named(file: &str) -> Option<Self> {
         Some(match file {
             "tables.csv" => Self::Tables,
-            "arceos-0.6.csv" => Self::Arceos06,
+            "arceos-0.6.csv" => Self::Totals(" ARCEOS=0.6"),
+            // The programs with agents.
+            "delegated.csv" => Self::Totals(""),
             "four-cpus.csv" => Self::FourCpus,
             "cost.csv" => Self::Cost,
             "coop-cost.csv" => Self::CoopCost,
@@ -153,7 +155,7 @@ impl Published {
         let word = |column| text.word(row, column);
         let (arch, app, scheduler) = (word("arch"), word("app"), word("scheduler"));
         match self {
-            Self::Tables | Self::Arceos06 | Self::FourCpus | Self::Simulate => {
+            Self::Tables | Self::Totals(_) | Self::FourCpus | Self::Simulate => {
                 RowKey::new(arch, app, scheduler)
             }
             // `pbg idle`, `pbg measure` and `pbg replay` have one image.
@@ -216,8 +218,8 @@ impl Published {
                 let matrices = group.at_phases(matrix);
                 format!("{matrices} && make compare {cells} LAB='--out {folder}'")
             }
-            Self::Arceos06 => format!(
-                "make matrix ARCEOS=0.6 {cells} && make compare ARCEOS=0.6 {cells} LAB='--totals {csv}'"
+            Self::Totals(line) => format!(
+                "make matrix{line} {cells} && make compare{line} {cells} LAB='--totals {csv}'"
             ),
             // It is made as a whole: its cells take turns, as a slow minute concerns all of them.
             Self::FourCpus => format!(
@@ -251,7 +253,7 @@ impl Published {
     fn unit(self, text: &Text, row: &csv::StringRecord) -> RowKey {
         let key = self.key(text, row);
         match self {
-            Self::Tables | Self::Arceos06 | Self::FourCpus => RowKey::new(&key.arch, &key.app, ""),
+            Self::Tables | Self::Totals(_) | Self::FourCpus => RowKey::new(&key.arch, &key.app, ""),
             _ => key,
         }
     }
@@ -369,7 +371,13 @@ x86_64,rr,1
                 "make simulate A=yield ARCH=x86_64 FEATURES=sched_rr LAB='--check=d/tables.csv --errors d/x.csv'",
             ),
             (
-                Published::Arceos06,
+                Published::Totals(""),
+                TABLES,
+                &[("riscv64", "yield", "rr")],
+                "make matrix A=yield ARCH=riscv64 FEATURES=sched_rr && make compare A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--totals d/x.csv'",
+            ),
+            (
+                Published::named("arceos-0.6.csv").unwrap(),
                 TABLES,
                 &[("riscv64", "yield", "rr")],
                 "make matrix ARCEOS=0.6 A=yield ARCH=riscv64 FEATURES=sched_rr && make compare ARCEOS=0.6 A=yield ARCH=riscv64 FEATURES=sched_rr LAB='--totals d/x.csv'",
