@@ -89,7 +89,7 @@ fn invert(context: &Context) -> Result<()> {
 }
 
 /// Boots a program under every policy, ours and stock. PBG boots twice, prints the same lines, and
-/// has the lowest average. On [`ANY_ARCH`] the images are built as the published ones.
+/// has the lowest average.
 fn boot_all(context: &Context, arch: &str) -> Result<()> {
     let folder = format!("target/test/lab/arceos-0.6-{arch}");
     let matrix = |policies: &str, repeat: u32| {
@@ -98,11 +98,9 @@ fn boot_all(context: &Context, arch: &str) -> Result<()> {
             &format!("matrix {SCALE} ARCH={arch} A={APP} FEATURES={policies}"),
         );
         let call = call.args(format!("LAB='--repeat {repeat} --results {folder}'"));
-        match arch == ANY_ARCH {
-            true => call.text(),
-            // As published, but for the optimisation of the whole, which is most of a build.
-            false => call.env("CARGO_PROFILE_RELEASE_LTO", "off").text(),
-        }
+        // As published, but for the optimisation of the whole, which is most of a build. The cost gate
+        // has it.
+        call.env("CARGO_PROFILE_RELEASE_LTO", "off").text()
     };
     let policies = context.project.policies.iter().map(String::as_str);
     let others: Vec<_> = policies.filter(|&policy| policy != "sched_pbg").collect();
