@@ -92,7 +92,7 @@ pub fn main() {
             join(enclave);
             while !has_ended.load(Relaxed) {
                 compute(1);
-                axtask::sleep(Duration::from_millis(1));
+                axtask::sleep(Duration::from_millis(9));
             }
         };
         axtask::spawn_raw(body, "free".into(), 32 * 1024)

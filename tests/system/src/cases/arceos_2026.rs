@@ -16,7 +16,13 @@ const APP: &str = "realtime";
 const SCALE: &str = "SCALE=100";
 
 pub fn cases(project: &Project) -> Vec<Case<'_>> {
-    let mut cases = vec![case("host: ax-sched stands below ax-task", invert)];
+    let mut cases = vec![
+        case("host: ax-sched stands below ax-task", invert),
+        case(
+            "host: the ArceOS of 2026 has every program of the matrix",
+            list,
+        ),
+    ];
     for arch in &project.arches {
         let name = format!("qemu: every policy on the ArceOS of 2026, {arch}");
         cases.push(of_2026(name, arch, 1, move |context| {
@@ -36,6 +42,7 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     here("an interrupt between CPUs is no yield", 4, count_yields);
     here("the cost gate passes", 1, run_gate);
     here("random tasks pass, on 4 CPUs", 4, soak);
+    here("no task is lost under agents that fail", 4, fail);
     cases
 }
 
@@ -85,6 +92,19 @@ fn invert(context: &Context) -> Result<()> {
         .args("tree --locked --package realtime --invert ax-sched@0.5.99 --target x86_64-unknown-none")
         .text()?;
     ensure!(said.contains("ax-task v0.6.11"), "ax-task does not use it");
+    Ok(())
+}
+
+fn list(context: &Context) -> Result<()> {
+    let call = context.program(&context.project.cargo).within("arceos-0.6");
+    let said = call
+        .args("metadata --locked --no-deps --format-version 1")
+        .quiet()
+        .text()?;
+    for app in &context.project.apps {
+        let manifest = format!("/arceos-0.6/{app}/Cargo.toml\"");
+        ensure!(said.contains(&manifest), "{app} is no member there");
+    }
     Ok(())
 }
 
@@ -152,6 +172,14 @@ fn soak(context: &Context) -> Result<()> {
     let call = make(context, &format!("soak SMP=4 ARCH={ANY_ARCH}"));
     let call = call.args("FEATURES=sched_cfs LAB='--boots 1 --seed 7'");
     ensure!(call.text()?.contains("1 passed"), "it has not passed");
+    Ok(())
+}
+
+/// On both lines of ArceOS each agent must behave as its phase says.
+fn fail(context: &Context) -> Result<()> {
+    let call = make(context, &format!("run SCALE=4 SMP=4 ARCH={ANY_ARCH}"));
+    let call = call.args("A=apps/delegated/faults FEATURES=sched_delegated");
+    ensure!(call.text()?.contains("replaced"), "not all faults ran");
     Ok(())
 }
 
