@@ -35,9 +35,20 @@ pub struct Messages {
     tail: AtomicU32,
     /// The number of messages that fit.
     length: AtomicU32,
-    /// [`MAX_MESSAGES`] entries, or null before the first use. They are never freed, since a CPU may
-    /// write into them at any time.
+    /// [`MAX_MESSAGES`] entries, or null before the first use. They stay as long as the ring, since a
+    /// CPU may write into them at any time.
     entries: AtomicPtr<[AtomicU64; 2]>,
+}
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        let entries = self.entries.load(Relaxed);
+        if !entries.is_null() {
+            let entries = core::ptr::slice_from_raw_parts_mut(entries, MAX_MESSAGES);
+            // SAFETY: `set_length` has made a box of these. The ring is gone, so nothing uses them.
+            drop(unsafe { Box::from_raw(entries) });
+        }
+    }
 }
 
 impl Messages {
