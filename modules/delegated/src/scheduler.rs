@@ -292,16 +292,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if status.state() != State::InFlight || status.cpu() != self.cpu() {
             return; // this CPU has picked it again
         }
-        if self.departs(slot) && slot.enclave().is_active() {
-            // SAFETY: SLOT. A task in flight here can be taken by this CPU only.
-            let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
-            self.depart(slot);
-            self.put_outside(task, false, false);
-        } else {
-            slot.word.set(status.with(State::Ready, status.cpu()));
-            if !slot.enclave().is_active() {
-                self.release_ready(slot);
-            }
+        slot.word.set(status.with(State::Ready, status.cpu()));
+        if !slot.enclave().is_active() {
+            self.release_ready(slot);
         }
         self.kick_waiters(slot);
     }
@@ -314,13 +307,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             kick::<M>(cpus.trailing_zeros() as usize);
             cpus &= cpus - 1;
         }
-    }
-
-    /// Returns true if the task of this slot, which was in flight here, departs.
-    fn departs(&self, slot: &Slot) -> bool {
-        let task: *const DelegatedTask<T, M> = slot.handle.load(Relaxed).cast_const().cast();
-        // SAFETY: SLOT. The task is in flight here, so no other CPU takes it.
-        unsafe { (*task).policy_state().link().addr() & DEPARTS != 0 }
     }
 
     /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does.
@@ -532,7 +518,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             self.settle();
             self.current = ptr::null_mut();
             self.has_returned = true;
-            if link.addr() & DEPARTS == 0 || S::SEVERAL && !preempt {
+            if link.addr() & DEPARTS == 0 {
                 return self.put_returned(task, preempt);
             }
         }
