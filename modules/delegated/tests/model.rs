@@ -2,11 +2,14 @@
 //! lost, that runs twice, or that is still on another CPU.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
 
 use delegated::{
-    Agent, AgentPolicy, Commit, DelegatedTask, Enclave, End, Kind, Kinds, Message, Settings,
-    TableSource, TaskId, ThreadTable, decide, simulate,
+    Agent, AgentPolicy, Commit, DelegatedTask, Enclave, End, Kind, Kinds, MAX_DECISIONS, MAX_TASKS,
+    Message, Refusal, Refused, Settings, State, Stopped, TableSource, TaskId, ThreadTable, decide,
+    simulate,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -40,6 +43,8 @@ enum Behaviour {
     Random,
     /// It ends at once.
     Ends,
+    /// Its task ends at once, and the [`Agent`] is not dropped.
+    Dies,
     /// It computes without end.
     Hangs,
     /// It sleeps between its decisions.
@@ -48,15 +53,22 @@ enum Behaviour {
     Slow,
     /// The policy decides on the fast path.
     Fast,
+    /// The same, by a policy that also chooses tasks of other enclaves, dead ones, and none.
+    FastLies,
+    /// It serves all tasks but the first, and then asks for what it may not get.
+    Asks,
 }
 use Behaviour::*;
 
-const ALL: [Behaviour; 13] = [
+const ALL: [Behaviour; 14] = [
     Fifo, Floods, Plans, Groups, Silent, Blind, Starves, Random, Ends, Hangs, Sleeps, Slow, Fast,
+    FastLies,
 ];
 
 /// The agents that serve all tasks.
-const SERVE: [Behaviour; 8] = [Fifo, Floods, Plans, Groups, Random, Sleeps, Slow, Fast];
+const SERVE: [Behaviour; 9] = [
+    Fifo, Floods, Plans, Groups, Random, Sleeps, Slow, Fast, FastLies,
+];
 
 #[derive(Default)]
 struct Queue(VecDeque<TaskId>);
@@ -74,6 +86,27 @@ impl AgentPolicy for Queue {
     }
 }
 
+/// Chooses a task of which nothing is known before each that is ready.
+#[derive(Default)]
+struct Liar {
+    queue: Queue,
+    choices: u32,
+}
+
+impl AgentPolicy for Liar {
+    fn told(&mut self, message: Message) {
+        self.queue.told(message);
+    }
+    fn choose(&mut self, cpu: usize) -> Option<TaskId> {
+        self.choices += 1;
+        let (index, generation) = (self.choices / 2 % 4, self.choices / 8 % 4);
+        match self.choices % 2 {
+            0 => Some(TaskId::from_bits(generation << 16 | index << 5)),
+            _ => self.queue.choose(cpu),
+        }
+    }
+}
+
 /// An enclave under test.
 struct Subject<M: TableSource> {
     behaviour: Behaviour,
@@ -82,6 +115,8 @@ struct Subject<M: TableSource> {
     queue: Queue,
     first: Option<TaskId>,
     seen: Vec<TaskId>,
+    /// The sequence number of the last message about each task.
+    seqs: HashMap<TaskId, u32>,
     rng: u64,
 }
 
@@ -133,6 +168,10 @@ const STEP: u32 = 40;
 const END: u32 = 50;
 const DEPART: u32 = 60;
 const DETACH: u32 = 70;
+const ASK: u32 = 80;
+const ASK_AGAIN: u32 = 90;
+const LOOK: u32 = 100;
+const JOIN: u32 = 110;
 
 fn current<M: TableSource>() -> (usize, &'static DelegatedTask<ModelTask, M>) {
     let (cpu, task) = model::here().unwrap();
@@ -163,6 +202,10 @@ impl<M: TableSource> Subjects for Vec<Subject<M>> {
             }
             DEPART => Enclave::depart(task),
             DETACH => self[number].agent = None,
+            ASK => ask(self),
+            ASK_AGAIN => ask_again(self),
+            LOOK => self[1].look(),
+            JOIN => assert_eq!(self[number].enclave.delegate(task).err(), None),
             _ => unreachable!(),
         }
     }
@@ -182,8 +225,10 @@ fn begin<M: TableSource>(subjects: &mut Vec<Subject<M>>) {
             ..Settings::new(TICK)
         };
         let enclave = Enclave::new(cpus, settings).unwrap();
-        if behaviour == Fast {
-            drop(enclave.set_fast_path(Some(Box::new(Queue::default()))));
+        match behaviour {
+            Fast => drop(enclave.set_fast_path(Some(Box::new(Queue::default())))),
+            FastLies => drop(enclave.set_fast_path(Some(Box::new(Liar::default())))),
+            _ => {}
         }
         subjects.push(Subject {
             behaviour,
@@ -192,6 +237,7 @@ fn begin<M: TableSource>(subjects: &mut Vec<Subject<M>>) {
             queue: Queue::default(),
             first: None,
             seen: Vec::new(),
+            seqs: HashMap::new(),
             rng: setup.seed | 1,
         });
     }
@@ -203,6 +249,7 @@ impl<M: TableSource> Subject<M> {
         if let Some(agent) = attach(self.enclave) {
             self.agent = Some(agent);
             self.queue.0.clear();
+            self.seqs.clear();
         }
     }
 
@@ -211,6 +258,30 @@ impl<M: TableSource> Subject<M> {
         self.rng ^= self.rng >> 7;
         self.rng ^= self.rng << 17;
         self.rng % below
+    }
+
+    /// Notes a message. Those of one task come in the order of their sequence numbers.
+    fn note(&mut self, message: Message) {
+        self.queue.told(message);
+        if message.kind == Kind::REDISCOVER {
+            return;
+        }
+        self.first.get_or_insert(message.task);
+        self.seen.push(message.task);
+        let may_repeat = [Kind::TICK, Kind::FOUND].contains(&message.kind);
+        if let Some(before) = self.seqs.insert(message.task, message.seq) {
+            let least = before.wrapping_add(u32::from(!may_repeat));
+            let is_later = message.seq.wrapping_sub(least) as i32 >= 0;
+            assert!(is_later, "{message:?} after number {before}");
+        }
+    }
+
+    /// Asserts that the task of which the agent was told has not run.
+    fn look(&self) {
+        let agent = self.agent.as_ref().unwrap();
+        assert_eq!(self.seen.len(), 1, "{:?}", self.seen);
+        let is_ready = agent.status(self.seen[0]).unwrap().is_ready();
+        assert!(is_ready, "it has run");
     }
 
     /// Does one round of the agent's loop, without the wait.
@@ -222,17 +293,13 @@ impl<M: TableSource> Subject<M> {
             return;
         };
         while let Some(message) = agent.read() {
-            if message.kind != Kind::REDISCOVER {
-                self.first.get_or_insert(message.task);
-                self.seen.push(message.task);
-            }
-            self.queue.told(message);
+            self.note(message);
         }
         let cpus: Vec<_> = (0..64).filter(|&cpu| agent.is_free(cpu)).collect();
         match self.behaviour {
-            Silent | Blind | Ends | Hangs | Fast => {}
+            Silent | Blind | Ends | Dies | Hangs | Fast | FastLies => {}
             Fifo | Sleeps | Slow => decide(&agent, &mut self.queue),
-            Starves => {
+            Starves | Asks => {
                 self.queue.0.retain(|task| Some(*task) != self.first);
                 decide(&agent, &mut self.queue);
             }
@@ -308,10 +375,11 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
     let attach = [Op::Migrate(CpuMask::one(cpu)), Op::Call(ATTACH + number)];
     let step = Op::Call(STEP + number);
     let round = match behaviour {
-        Ends => vec![],
+        Ends | Dies => vec![],
         Hangs => vec![Op::Run(30 * TICK)],
         Sleeps => vec![step, Op::Yield, Op::Sleep(TICK / 2)],
         Slow => vec![step, Op::Run(5 * TICK / 2), Op::Yield],
+        Asks => vec![step, Op::Sleep(TICK)],
         _ => vec![step, Op::Run(2), Op::Yield],
     };
     let again = match round.len() {
@@ -323,6 +391,7 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
     };
     let end = match behaviour {
         Hangs => 3,
+        Asks => 10,
         Sleeps | Slow => steps.min(400),
         _ => steps,
     };
@@ -330,11 +399,16 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
         Op::Again { steps, .. } => Op::Again { steps, times: end },
         op => op,
     });
-    let detach = [Op::Call(DETACH + number)];
-    Program::new(
-        "agent",
-        attach.into_iter().chain(round).chain(again).chain(detach),
-    )
+    let asks = match behaviour {
+        Asks => vec![Op::Call(ASK), Op::Yield, Op::Call(ASK_AGAIN)],
+        _ => vec![],
+    };
+    let detach = match behaviour {
+        Dies => vec![],
+        _ => vec![Op::Call(DETACH + number)],
+    };
+    let parts = [attach.to_vec(), round, again.collect(), asks, detach];
+    Program::new("agent", parts.concat())
 }
 
 /// Runs a program on this machine, with the enclaves of a setup.
@@ -366,11 +440,16 @@ fn run_on<M: TableSource>(
     };
     let mut ops = vec![Op::Sleep(3 * TICK), Op::Call(BEGIN)];
     let enclaves = setup.enclaves.iter().enumerate();
-    let agents = enclaves.filter(|(_, (_, behaviour))| *behaviour != Fast);
+    let agents = enclaves.filter(|(_, (_, behaviour))| ![Fast, FastLies].contains(behaviour));
     for (number, (cpus, behaviour)) in agents.clone() {
         let cpu = cpus.trailing_zeros() as usize;
         ops.push(Op::Spawn(agent(number as u32, *behaviour, cpu, steps)));
+        // A task is dead when its last handle is gone.
+        ops.extend((*behaviour == Dies).then_some(Op::DropHandle(number)));
     }
+    let ended = agents
+        .clone()
+        .filter(|(_, (_, behaviour))| *behaviour != Dies);
     let first = agents.count();
     let count = tasks.len();
     ops.extend(tasks.into_iter().map(Op::Spawn));
@@ -378,7 +457,7 @@ fn run_on<M: TableSource>(
         ops.extend([Op::Join(task), Op::DropHandle(task)]);
     }
     ops.extend((0..setup.enclaves.len()).map(|number| Op::Call(END + number as u32)));
-    for agent in 0..first {
+    for (agent, _) in ended {
         ops.extend([Op::Join(agent), Op::DropHandle(agent)]);
     }
     let main = Program::new("main", ops);
@@ -483,17 +562,32 @@ proptest! {
 #[ignore = "slow without optimisation: make soak"]
 fn any_agent_over_a_million_dispatches() {
     for cpus in [1, 2, 4, 8] {
-        let mut runner = TestRunner::new(cases());
-        let (mut programs, mut dispatches) = (0, 0);
-        while dispatches < 1_000_000 {
-            let (setup, tasks) = runs(cpus).new_tree(&mut runner).unwrap().current();
-            let ended = run(&setup, tasks.clone(), 4_000);
-            let report = ended.unwrap_or_else(|failure| panic!("{setup:?} {tasks:?}: {failure}"));
-            programs += 1;
-            let is_random = |task: &&TaskReport| ["worker", "child"].contains(&&*task.label.name);
-            let random = report.tasks.iter().filter(is_random);
-            dispatches += random.map(|task| task.dispatches).sum::<u64>();
-        }
+        let (programs, dispatches) = (AtomicU64::new(0), AtomicU64::new(0));
+        // Each thread has a model of its own.
+        let soak = || {
+            let mut runner = TestRunner::new(cases());
+            while dispatches.load(Relaxed) < 1_000_000 {
+                let (setup, tasks) = runs(cpus).new_tree(&mut runner).unwrap().current();
+                let ended = run(&setup, tasks.clone(), 4_000);
+                let report =
+                    ended.unwrap_or_else(|failure| panic!("{setup:?} {tasks:?}: {failure}"));
+                programs.fetch_add(1, Relaxed);
+                let is_random =
+                    |task: &&TaskReport| ["worker", "child"].contains(&&*task.label.name);
+                let random = report.tasks.iter().filter(is_random);
+                dispatches.fetch_add(random.map(|task| task.dispatches).sum(), Relaxed);
+                SUBJECTS.set(None);
+                // SAFETY: the run has succeeded, so its tasks and schedulers are gone, and so are the
+                // agents.
+                unsafe { <ThreadTable>::retire() };
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(soak);
+            }
+        });
+        let [programs, dispatches] = [programs, dispatches].map(AtomicU64::into_inner);
         println!("{cpus} CPUs: {programs} programs, {dispatches} dispatches of their tasks");
     }
 }
@@ -550,16 +644,19 @@ fn agent_that_does_not_serve_is_ended_by_the_watchdog() {
 
 #[test]
 fn agent_that_ends_leaves_its_tasks_to_round_robin() {
-    for cpus in [1, 2, 4] {
+    for (cpus, behaviour) in [1, 2, 4]
+        .into_iter()
+        .flat_map(|cpus| [(cpus, Ends), (cpus, Dies)])
+    {
         let setup = Setup {
             cpus,
-            enclaves: vec![(u64::MAX >> (64 - cpus), Ends)],
+            enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
             limit: None,
             ..Setup::DEFAULT
         };
         let tasks = (0..6).map(|_| yields(50)).collect();
-        run(&setup, tasks, 0).unwrap_or_else(|e| panic!("{cpus}: {e}"));
-        assert_eq!(ended_by(), Some(End::AgentLeft), "{cpus}");
+        run(&setup, tasks, 0).unwrap_or_else(|e| panic!("{behaviour:?}, {cpus}: {e}"));
+        assert_eq!(ended_by(), Some(End::AgentLeft), "{behaviour:?} on {cpus}");
     }
 }
 
@@ -584,4 +681,142 @@ fn agent_that_was_preempted_after_it_read_is_still_told() {
     let tasks = vec![Program::new("worker", sleeps), outside];
     run(&setup, tasks, 400).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(ended_by(), Some(End::Asked));
+}
+
+/// Asks for decisions that cannot be made. Each is refused with its reason.
+fn ask<M: TableSource>(subjects: &mut [Subject<M>]) {
+    let (cpu, task) = current::<M>();
+    let (subject, other) = (&subjects[0], &subjects[1]);
+    let agent = subject.agent.as_ref().unwrap();
+    let in_state = |state| {
+        let mut seen = subject.seen.iter();
+        *seen
+            .find(|&&id| agent.status(id).unwrap().state() == state)
+            .unwrap()
+    };
+    let (ready, blocked) = (in_state(State::Ready), in_state(State::Blocked));
+    let seq = agent.status(ready).unwrap().seq();
+    let of = |task| Commit::new(task, cpu);
+    let dead = TaskId::from_bits(ready.to_bits() ^ 1 << 31);
+    let stale = Commit {
+        seq: Some(seq.wrapping_sub(1)),
+        ..of(ready)
+    };
+    let refused = [
+        (of(other.seen[0]), Refused::NoTask),
+        (of(dead), Refused::NoTask),
+        (of(blocked), Refused::NotReady),
+        (stale, Refused::Stale),
+        (Commit::new(ready, cpu + 1), Refused::Cpu),
+    ];
+    for (commit, why) in refused {
+        assert_eq!(agent.commit(commit).err(), Some(why), "{commit:?}");
+        let group = [of(ready), commit];
+        assert_eq!(agent.commit_all(&group), Err((1, why)));
+    }
+    let twice = agent.commit_all(&[of(ready), of(ready)]);
+    assert_eq!(twice, Err((1, Refused::NotReady)));
+    assert_eq!(agent.plan(cpu + 1, &[ready]), 0);
+    assert!(agent.is_free(cpu), "a decision was made");
+    assert_eq!(
+        subject.enclave.attach(task, cpu).err(),
+        Some(Refusal::HasAgent)
+    );
+    assert_eq!(subject.enclave.delegate(task).err(), Some(Refusal::Taken));
+    // The task of the other enclave is left out. The ready one runs once, as each decision has its
+    // sequence number.
+    assert_eq!(agent.plan(cpu, &[other.seen[0]]), 1);
+    let made = (1..=MAX_DECISIONS).take_while(|_| agent.commit(of(ready)).is_ok());
+    assert_eq!(made.count(), MAX_DECISIONS - 1);
+    assert_eq!(agent.commit(of(ready)).err(), Some(Refused::Full));
+}
+
+/// Looks at what the decisions of [`ask`] did, and asks an enclave that has ended.
+fn ask_again<M: TableSource>(subjects: &mut [Subject<M>]) {
+    let other = subjects[1].agent.as_ref().unwrap();
+    subjects[1].look();
+    assert_eq!(
+        other.cpu(),
+        1,
+        "a task became the agent, on a CPU that has one"
+    );
+    let subject = &mut subjects[0];
+    let mut agent = subject.agent.take().unwrap();
+    let yielded = core::iter::from_fn(|| agent.read()).filter(|told| told.kind == Kind::YIELDED);
+    let yielded: Vec<_> = yielded.collect();
+    assert_eq!(yielded.len(), 1, "{yielded:?}");
+    let ready = yielded[0].task;
+    subject.enclave.end();
+    assert_eq!(agent.check(), Err(Stopped::Ended));
+    let commit = agent.commit(Commit::new(ready, agent.cpu()));
+    assert_eq!(commit.err(), Some(Refused::Stopped));
+    assert_eq!(agent.plan(agent.cpu(), &[ready]), 0);
+    let (cpu, task) = current::<M>();
+    assert_eq!(
+        subject.enclave.attach(task, cpu).err(),
+        Some(Refusal::Ended)
+    );
+    assert_eq!(subject.enclave.delegate(task).err(), Some(Refusal::Ended));
+}
+
+/// Returns a task that joins after some ticks, and sleeps.
+fn sleeps(enclave: u32) -> Program {
+    let ops = [
+        Op::Sleep(3 * TICK),
+        Op::Call(DELEGATE + enclave),
+        Op::Yield,
+        Op::Sleep(100 * TICK),
+    ];
+    Program::new("worker", ops)
+}
+
+#[test]
+fn decision_that_cannot_be_followed_is_refused_with_its_reason() {
+    let setup = Setup {
+        cpus: 2,
+        enclaves: vec![(1, Asks), (2, Silent)],
+        limit: Some(50 * TICK),
+        ..Setup::DEFAULT
+    };
+    let replaces = [
+        Op::Migrate(CpuMask::one(0)),
+        Op::Sleep(3 * TICK),
+        Op::Call(REPLACE + 1),
+    ];
+    let replaces = Program::new("worker", replaces);
+    let tasks = vec![yields(10), sleeps(0), sleeps(1), replaces];
+    run(&setup, tasks, 20).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn fast_path_runs_no_task_of_another_enclave() {
+    let setup = Setup {
+        cpus: 2,
+        enclaves: vec![(1, FastLies), (2, Silent)],
+        limit: Some(50 * TICK),
+        ..Setup::DEFAULT
+    };
+    let looks = Program::new("worker", [Op::Sleep(20 * TICK), Op::Call(LOOK)]);
+    let tasks = vec![yields(1_000), sleeps(1), looks];
+    run(&setup, tasks, 20).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// A task that did not leave could not join again, and a dead task that kept its slot would leave too few
+/// of them.
+#[test]
+fn task_that_departs_or_dies_leaves_its_slot() {
+    for (cpus, behaviour) in [(1, Fifo), (1, Fast), (2, Fifo), (2, Fast)] {
+        let setup = Setup {
+            cpus,
+            enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+            ..Setup::DEFAULT
+        };
+        let departs = [Op::Call(JOIN), Op::Yield, Op::Call(DEPART), Op::Yield];
+        let child = |n| {
+            let child = departs.iter().cloned().chain([Op::Call(JOIN), Op::Yield]);
+            [Op::spawn("child", child), Op::Join(n), Op::DropHandle(n)]
+        };
+        let tasks = vec![Program::new("worker", (0..MAX_TASKS + 10).flat_map(child))];
+        run(&setup, tasks, 100_000).unwrap_or_else(|e| panic!("{behaviour:?}, {cpus}: {e}"));
+    }
 }
