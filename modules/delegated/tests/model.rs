@@ -93,15 +93,22 @@ struct Liar {
     choices: u32,
 }
 
+impl Liar {
+    /// Returns one of 16 identities.
+    fn lie(n: u32) -> TaskId {
+        let (index, generation) = (n % 4, n / 4 % 4);
+        TaskId::from_bits(generation << 16 | index << 5)
+    }
+}
+
 impl AgentPolicy for Liar {
     fn told(&mut self, message: Message) {
         self.queue.told(message);
     }
     fn choose(&mut self, cpu: usize) -> Option<TaskId> {
         self.choices += 1;
-        let (index, generation) = (self.choices / 2 % 4, self.choices / 8 % 4);
         match self.choices % 2 {
-            0 => Some(TaskId::from_bits(generation << 16 | index << 5)),
+            0 => Some(Self::lie(self.choices / 2)),
             _ => self.queue.choose(cpu),
         }
     }
@@ -411,6 +418,11 @@ fn agent(number: u32, behaviour: Behaviour, cpu: usize, steps: u64) -> Program {
     Program::new("agent", parts.concat())
 }
 
+/// Returns all CPUs (bit mask).
+const fn all(cpus: usize) -> u64 {
+    u64::MAX >> (64 - cpus)
+}
+
 /// Runs a program on this machine, with the enclaves of a setup.
 fn run(setup: &Setup, tasks: Vec<Program>, steps: u64) -> Result<Report, Box<Failure>> {
     match setup.stays {
@@ -447,7 +459,7 @@ fn run_on<M: TableSource>(
         // A task is dead when its last handle is gone.
         ops.extend((*behaviour == Dies).then_some(Op::DropHandle(number)));
     }
-    let ended = agents
+    let alive = agents
         .clone()
         .filter(|(_, (_, behaviour))| *behaviour != Dies);
     let first = agents.count();
@@ -457,7 +469,7 @@ fn run_on<M: TableSource>(
         ops.extend([Op::Join(task), Op::DropHandle(task)]);
     }
     ops.extend((0..setup.enclaves.len()).map(|number| Op::Call(END + number as u32)));
-    for (agent, _) in ended {
+    for (agent, _) in alive {
         ops.extend([Op::Join(agent), Op::DropHandle(agent)]);
     }
     let main = Program::new("main", ops);
@@ -488,8 +500,8 @@ fn setups(cpus: usize) -> impl Strategy<Value = Setup> {
     let enclaves = match cpus {
         1 => behaviour().prop_map(|one| vec![(1, one)]).boxed(),
         _ => prop_oneof![
-            behaviour().prop_map(move |one| vec![(u64::MAX >> (64 - cpus), one)]),
-            behaviour().prop_map(move |one| vec![(u64::MAX >> (64 - cpus) & !1, one)]),
+            behaviour().prop_map(move |one| vec![(all(cpus), one)]),
+            behaviour().prop_map(move |one| vec![(all(cpus) & !1, one)]),
             (behaviour(), behaviour()).prop_map(|(one, two)| vec![(1, one), (2, two)]),
         ]
         .boxed(),
@@ -615,7 +627,7 @@ fn honest_agent_serves_until_the_end_without_its_watchdog() {
         for behaviour in [Fifo, Plans, Groups, Sleeps, Fast] {
             let setup = Setup {
                 cpus,
-                enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+                enclaves: vec![(all(cpus), behaviour)],
                 limit: None,
                 ..Setup::DEFAULT
             };
@@ -632,7 +644,7 @@ fn agent_that_does_not_serve_is_ended_by_the_watchdog() {
         for behaviour in [Silent, Blind, Starves, Hangs] {
             let setup = Setup {
                 cpus,
-                enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+                enclaves: vec![(all(cpus), behaviour)],
                 ..Setup::DEFAULT
             };
             let tasks = (0..6).map(|_| yields(50)).collect();
@@ -650,7 +662,7 @@ fn agent_that_ends_leaves_its_tasks_to_round_robin() {
     {
         let setup = Setup {
             cpus,
-            enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+            enclaves: vec![(all(cpus), behaviour)],
             limit: None,
             ..Setup::DEFAULT
         };
@@ -759,6 +771,17 @@ fn ask_again<M: TableSource>(subjects: &mut [Subject<M>]) {
     assert_eq!(subject.enclave.delegate(task).err(), Some(Refusal::Ended));
 }
 
+/// Runs tasks in two enclaves, the first under this agent, and a silent one beside it.
+fn run_beside_silent(behaviour: Behaviour, tasks: Vec<Program>) {
+    let setup = Setup {
+        cpus: 2,
+        enclaves: vec![(1, behaviour), (2, Silent)],
+        limit: Some(50 * TICK),
+        ..Setup::DEFAULT
+    };
+    run(&setup, tasks, 20).unwrap_or_else(|e| panic!("{behaviour:?}: {e}"));
+}
+
 /// Returns a task that joins after some ticks, and sleeps.
 fn sleeps(enclave: u32) -> Program {
     let ops = [
@@ -772,33 +795,21 @@ fn sleeps(enclave: u32) -> Program {
 
 #[test]
 fn decision_that_cannot_be_followed_is_refused_with_its_reason() {
-    let setup = Setup {
-        cpus: 2,
-        enclaves: vec![(1, Asks), (2, Silent)],
-        limit: Some(50 * TICK),
-        ..Setup::DEFAULT
-    };
     let replaces = [
         Op::Migrate(CpuMask::one(0)),
         Op::Sleep(3 * TICK),
         Op::Call(REPLACE + 1),
     ];
     let replaces = Program::new("worker", replaces);
-    let tasks = vec![yields(10), sleeps(0), sleeps(1), replaces];
-    run(&setup, tasks, 20).unwrap_or_else(|e| panic!("{e}"));
+    run_beside_silent(Asks, vec![yields(10), sleeps(0), sleeps(1), replaces]);
 }
 
 #[test]
 fn fast_path_runs_no_task_of_another_enclave() {
-    let setup = Setup {
-        cpus: 2,
-        enclaves: vec![(1, FastLies), (2, Silent)],
-        limit: Some(50 * TICK),
-        ..Setup::DEFAULT
-    };
+    let is_named = (0..16).any(|n| format!("{:?}", Liar::lie(n)) == "1.1");
+    assert!(is_named, "the second task is among the lies");
     let looks = Program::new("worker", [Op::Sleep(20 * TICK), Op::Call(LOOK)]);
-    let tasks = vec![yields(1_000), sleeps(1), looks];
-    run(&setup, tasks, 20).unwrap_or_else(|e| panic!("{e}"));
+    run_beside_silent(FastLies, vec![yields(1_000), sleeps(1), looks]);
 }
 
 /// A task that did not leave could not join again, and a dead task that kept its slot would leave too few
@@ -808,7 +819,7 @@ fn task_that_departs_or_dies_leaves_its_slot() {
     for (cpus, behaviour) in [(1, Fifo), (1, Fast), (2, Fifo), (2, Fast)] {
         let setup = Setup {
             cpus,
-            enclaves: vec![(u64::MAX >> (64 - cpus), behaviour)],
+            enclaves: vec![(all(cpus), behaviour)],
             ..Setup::DEFAULT
         };
         let departs = [Op::Call(JOIN), Op::Yield, Op::Call(DEPART), Op::Yield];
