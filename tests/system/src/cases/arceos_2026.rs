@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{ANY_ARCH, expect_failure, has_replay, phases, results};
+use super::helpers::{ANY_ARCH, expect_failure, has_replay, phases, results, run_faults};
 use crate::{
     frame::{Call, Case, Context, case},
     project::Project,
@@ -20,7 +20,7 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         case("host: ax-sched stands below ax-task", invert),
         case(
             "host: the ArceOS of 2026 has every program of the matrix",
-            list,
+            list_programs,
         ),
     ];
     for arch in &project.arches {
@@ -42,7 +42,9 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
     here("an interrupt between CPUs is no yield", 4, count_yields);
     here("the cost gate passes", 1, run_gate);
     here("random tasks pass, on 4 CPUs", 4, soak);
-    here("no task is lost under agents that fail", 4, fail);
+    here("no task is lost under agents that fail", 4, |context| {
+        run_faults(context, &format!("ARCEOS=0.6 SMP=4 ARCH={ANY_ARCH}"))
+    });
     cases
 }
 
@@ -95,7 +97,7 @@ fn invert(context: &Context) -> Result<()> {
     Ok(())
 }
 
-fn list(context: &Context) -> Result<()> {
+fn list_programs(context: &Context) -> Result<()> {
     let call = context.program(&context.project.cargo).within("arceos-0.6");
     let said = call
         .args("metadata --locked --no-deps --format-version 1")
@@ -172,14 +174,6 @@ fn soak(context: &Context) -> Result<()> {
     let call = make(context, &format!("soak SMP=4 ARCH={ANY_ARCH}"));
     let call = call.args("FEATURES=sched_cfs LAB='--boots 1 --seed 7'");
     ensure!(call.text()?.contains("1 passed"), "it has not passed");
-    Ok(())
-}
-
-/// On both lines of ArceOS each agent must behave as its phase says.
-fn fail(context: &Context) -> Result<()> {
-    let call = make(context, &format!("run SCALE=4 SMP=4 ARCH={ANY_ARCH}"));
-    let call = call.args("A=apps/delegated/faults FEATURES=sched_delegated");
-    ensure!(call.text()?.contains("replaced"), "not all faults ran");
     Ok(())
 }
 

@@ -11,6 +11,8 @@ use crate::{
 
 /// The architecture of cases that do not depend on it.
 pub const ANY_ARCH: &str = "x86_64";
+/// The policy whose programs have agents.
+pub const DELEGATED: &str = "sched_delegated";
 
 /// Prepares `make run` of an app under PBG.
 pub fn pbg<'a>(context: &'a Context, app: &str) -> Call<'a> {
@@ -26,6 +28,14 @@ pub fn selftest<'a>(context: &'a Context, goal: &str, case: &str) -> Call<'a> {
 /// Returns the result lines of a call, which must succeed.
 pub fn results(call: Call) -> Result<Results> {
     Results::of(&call.text()?)
+}
+
+/// Runs the agents that misbehave, with these variables. Each must behave as its phase says.
+pub fn run_faults(context: &Context, variables: &str) -> Result<()> {
+    let run = format!("run A=apps/delegated/faults FEATURES={DELEGATED} SCALE=4 {variables}");
+    let said = context.make(run).text()?;
+    ensure!(said.contains("replaced"), "not all faults ran");
+    Ok(())
 }
 
 /// Returns true if a policy measures in one phase and replays in the next.

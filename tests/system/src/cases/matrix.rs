@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{ANY_ARCH, has_replay, phases},
+    helpers::{ANY_ARCH, DELEGATED, has_replay, phases, run_faults},
     host::own_suite,
 };
 use crate::{
@@ -26,8 +26,6 @@ const FEW_POLICIES: &[&str] = &[
 /// The gate takes two of the twelve policies for each of these apps, and another two at the next
 /// commit. `T=` takes all.
 const PARTS: usize = 6;
-/// The policy whose programs have agents.
-const DELEGATED: &str = "sched_delegated";
 /// The name of their cases.
 const AGENTS: &str = "a program with agents";
 /// The programs with agents, of which the gate takes a third.
@@ -78,30 +76,26 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     for smp in project.in_turn([1, CPUS], 0, 2) {
         let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}, {smp} CPUs");
         let faults = case(name, move |context| {
-            const RUN: &str = "run A=apps/delegated/faults SCALE=4";
-            let run = format!("{RUN} FEATURES={DELEGATED} ARCH={ANY_ARCH} SMP={smp}");
-            let said = context.make(run).text()?;
-            ensure!(said.contains("replaced"), "not all faults ran");
-            Ok(())
+            run_faults(context, &format!("SMP={smp} ARCH={ANY_ARCH}"))
         });
         cases.push(faults.builds(ANY_ARCH));
     }
     for app in project.in_turn(WITH_AGENTS, 1, 3) {
         let folder = format!("apps/delegated/{app}");
-        if project.apps.contains(&folder) {
+        cases.push(if project.apps.contains(&folder) {
             // It runs under every policy, and has agents under one.
             let (_, mut policies) = in_turn(3, PARTS_OF_OWN);
             policies.retain(|&policy| policy != DELEGATED);
             policies.extend(project.policies.iter().find(|&policy| policy == DELEGATED));
-            cases.push(under(&(AGENTS, policies), ANY_ARCH, app, 1));
-            continue;
-        }
-        let name = format!("qemu: {AGENTS}, {ANY_ARCH}, {app}");
-        let runs = case(name, move |context| {
+            under(&(AGENTS, policies), ANY_ARCH, app, 1)
+        } else {
+            let name = format!("qemu: {AGENTS}, {ANY_ARCH}, {app}");
             let run = format!("run A={folder} FEATURES={DELEGATED} ARCH={ANY_ARCH}");
-            context.make(run).text().map(drop)
+            case(name, move |context| {
+                context.make(run.as_str()).text().map(drop)
+            })
+            .builds(ANY_ARCH)
         });
-        cases.push(runs.builds(ANY_ARCH));
     }
     for folder in project.own_apps()? {
         let app = Path::new(&folder).file_name().context("no name")?;
