@@ -3,12 +3,13 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 use core::marker::PhantomData;
+use core::ptr;
 use core::sync::atomic::Ordering::*;
 
 use crate::decision::Decision;
-use crate::enclave::{End, end, kick};
+use crate::enclave::{End, end, kick, kick_other};
 use crate::message::{Kind, Message};
-use crate::ring::Messages;
+use crate::ring::{Messages, Words};
 use crate::status::{State, Status, TaskId};
 use crate::table::{CpuWords, EnclaveWords, MAX_TASKS, SystemTable, TableSource};
 
@@ -87,6 +88,9 @@ pub struct Ticket {
     decision: u64,
 }
 
+/// A ring without messages.
+static NONE: Messages = Messages::new();
+
 /// The agent of an enclave. If it is dropped, the enclave ends, unless another agent has taken its
 /// place.
 pub struct Agent<M: TableSource = SystemTable> {
@@ -96,11 +100,11 @@ pub struct Agent<M: TableSource = SystemTable> {
     cpu: usize,
     /// The words of its CPU, and the messages from there.
     own: &'static CpuWords,
+    /// The messages that are read as they are. It is [`NONE`] while all are [filtered](Self::read_filtered):
+    /// several CPUs send some, or some may have been overtaken.
     ring: &'static Messages,
     /// Its CPU is the only one of the enclave.
     is_alone: bool,
-    /// Messages may have been overtaken.
-    filters: bool,
     /// The number of connected CPUs.
     cpus: usize,
     /// The CPU whose messages are read next.
@@ -126,9 +130,8 @@ impl<M: TableSource> Agent<M> {
             link,
             cpu,
             own: &M::table().cpus[cpu],
-            ring: &enclave.messages[cpu],
+            ring: &NONE,
             is_alone: enclave.cpus.load(Relaxed) == 1 << cpu,
-            filters: true,
             cpus,
             reads: 0,
             gone: 0,
@@ -178,33 +181,43 @@ impl<M: TableSource> Agent<M> {
     /// those that a later one has overtaken are left out.
     #[inline(always)]
     pub fn read(&mut self) -> Option<Message> {
-        if !self.filters {
-            if let Some(message) = self.ring.pop() {
-                return Some(Message::from_words(message));
-            }
-            if !self.enclave.has_rare.load(Acquire) {
-                return None;
-            }
+        if let Some(words) = self.ring.pop() {
+            return Some(Message::from_words(words));
         }
-        self.read_filtered()
+        if !self.enclave.has_rare.load(Acquire) && !ptr::eq(self.ring, &NONE) {
+            return None;
+        }
+        // No message has two words that are 0. They fit into registers, and an `Option` does not.
+        match self.read_filtered() {
+            [0, 0] => None,
+            words => Some(Message::from_words(words)),
+        }
     }
 
-    /// Takes the next message if several CPUs send some, or if some may have been overtaken.
+    /// Takes the next message if several CPUs send some, or if some may have been overtaken. Returns zeros
+    /// if there is none.
     #[inline(never)]
-    fn read_filtered(&mut self) -> Option<Message> {
+    fn read_filtered(&mut self) -> Words {
+        self.find_or_pop()
+            .or_else(|| self.read_rare())
+            .unwrap_or_default()
+    }
+
+    /// Takes the next task that is found, or the next message that was not overtaken.
+    fn find_or_pop(&mut self) -> Option<Words> {
         if self.finds.is_some()
-            && let Some(message) = self.find_next()
+            && let Some(found) = self.find_next()
         {
-            return Some(message);
+            return Some(found);
         }
         let mut empty = 0;
         while empty < self.cpus {
-            let Some(message) = self.enclave.messages[self.reads].pop() else {
+            let Some(words) = self.enclave.messages[self.reads].pop() else {
                 self.reads = (self.reads + 1) % self.cpus;
                 empty += 1;
                 continue;
             };
-            let message = Message::from_words(message);
+            let message = Message::from_words(words);
             let known = &mut self.known[message.task.index()];
             let is_same = known.generation() == message.task.generation();
             let is_overtaken = match message.kind {
@@ -216,9 +229,9 @@ impl<M: TableSource> Agent<M> {
             }
             *known = Status::new(message.task.generation(), State::Free, 0, message.seq);
             self.note_refusal(message);
-            return Some(message);
+            return Some(words);
         }
-        self.read_rare()
+        None
     }
 
     /// Keeps the CPUs that have refused a task since it became ready.
@@ -235,7 +248,7 @@ impl<M: TableSource> Agent<M> {
     }
 
     /// Returns a task that is gone, or begins to rediscover the tasks.
-    fn read_rare(&mut self) -> Option<Message> {
+    fn read_rare(&mut self) -> Option<Words> {
         let words = self.enclave;
         words.has_rare.swap(false, AcqRel);
         if self.gone == 0 && words.dead.load(Relaxed) != 0 {
@@ -245,21 +258,23 @@ impl<M: TableSource> Agent<M> {
             words.has_rare.swap(true, Relaxed); // look again
             let slot = &M::table().slots[index];
             self.gone = slot.next_dead.load(Relaxed);
-            let message = slot.farewell();
+            let farewell = slot.farewell();
             M::table().free_slot(slot);
-            return Some(message);
+            return Some(farewell);
         }
         if !words.lost.swap(false, SeqCst) {
-            self.filters = self.cpus > 1;
+            if self.cpus == 1 {
+                self.ring = &words.messages[self.cpu];
+            }
             return None;
         }
-        self.filters = true;
+        self.ring = &NONE;
         self.finds = Some(0);
         Some(Message::rediscover(self.cpu))
     }
 
     /// Finds the next ready task of the enclave.
-    fn find_next(&mut self) -> Option<Message> {
+    fn find_next(&mut self) -> Option<Words> {
         let slots = M::table().used_slots();
         let mut next = self.finds?;
         while let Some(slot) = slots.get(next) {
@@ -270,7 +285,7 @@ impl<M: TableSource> Agent<M> {
                 self.finds = Some(next);
                 self.known[index] = status;
                 self.refused_by[index] = 0;
-                return Some(slot.message(Kind::FOUND, status));
+                return Some(slot.words(Kind::FOUND, status));
             }
         }
         self.finds = None;
@@ -291,12 +306,17 @@ impl<M: TableSource> Agent<M> {
     /// since it became ready. [`commit`](Self::commit) refuses such a decision.
     #[inline]
     pub fn may_run(&self, task: TaskId, cpu: usize) -> bool {
-        let refuses = self.refused_by[task.index()] >> cpu & 1 != 0;
-        self.status(task)
-            .is_some_and(|status| match status.state() {
-                State::Stays => status.cpu() == cpu,
-                _ => !refuses,
-            })
+        let may_run = |status| self.may_run_at(task, status, cpu);
+        self.status(task).is_some_and(may_run)
+    }
+
+    /// Returns true if a CPU may run the task, which has this status.
+    #[inline(always)]
+    fn may_run_at(&self, task: TaskId, status: Status, cpu: usize) -> bool {
+        match status.state() {
+            State::Stays => status.cpu() == cpu,
+            _ => self.refused_by[task.index()] >> cpu & 1 == 0,
+        }
     }
 
     /// Returns true if a CPU of the enclave waits for a decision and has none.
@@ -340,7 +360,7 @@ impl<M: TableSource> Agent<M> {
         if !self.has_cpu(commit.cpu) {
             return Err(Refused::Cpu);
         }
-        if !self.is_alone && !self.may_run(commit.task, commit.cpu) {
+        if !self.is_alone && !self.may_run_at(commit.task, status, commit.cpu) {
             return Err(Refused::Cpu);
         }
         let mut flags = 0;
@@ -370,7 +390,7 @@ impl<M: TableSource> Agent<M> {
         if commit.cpu != self.cpu
             && (commit.preempts || self.cpu_words(commit.cpu).decisions.are_awaited())
         {
-            kick::<M>(commit.cpu);
+            kick_other::<M>(commit.cpu);
         }
     }
 
@@ -444,16 +464,9 @@ impl<M: TableSource> Agent<M> {
             return 0;
         }
         let words = self.cpu_words(cpu);
-        let mut added = 0;
-        for task in tasks {
-            let decision = Decision::any(*task);
-            if words.decisions.push(decision.0).is_none() {
-                break;
-            }
-            added += 1;
-        }
+        let added = (words.decisions).push_all(tasks, |task| Decision::any(task).0);
         if added > 0 && cpu != self.cpu && words.decisions.are_awaited() {
-            kick::<M>(cpu);
+            kick_other::<M>(cpu);
         }
         added
     }

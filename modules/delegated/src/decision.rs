@@ -1,6 +1,6 @@
 //! A decision: which task runs next on a CPU.
 
-use crate::status::{Status, TaskId};
+use crate::status::{State, Status, TaskId};
 
 /// A decision, packed into an odd number: the sequence number of the task, the task, and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,56 @@ impl Decision {
         differs == 0 && status.is_ready()
     }
 
+    /// Returns what [`allows`](Self::allows) does, on the only CPU. That is CPU 0, where a ready task is neither
+    /// in flight nor has to stay.
+    #[inline(always)]
+    pub const fn allows_alone(self, status: Status) -> bool {
+        let differs = (self.0 & !0xffff | State::Ready as u64) ^ status.0;
+        let differs = match self.0 & Self::ANY_SEQ {
+            0 => differs,
+            _ => differs as u32 as u64,
+        };
+        differs == 0
+    }
+
     #[inline(always)]
     pub const fn has(self, flag: u64) -> bool {
         self.0 & flag != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::FLAG_BITS;
+
+    /// The shorter checks for one CPU say the same as the one for several.
+    #[test]
+    fn decision_allows_the_same_tasks_on_the_only_cpu() {
+        use State::{Blocked, Free, Gone, Joining, Ready, Running};
+
+        let statuses: Vec<_> = [Free, Joining, Running, Blocked, Ready, Gone]
+            .into_iter()
+            .flat_map(|state| [(state, 1), (state, 2)])
+            .flat_map(|(state, generation)| {
+                [7, 8].map(|seq| Status::new(generation, state, 0, seq))
+            })
+            .collect();
+        for (status, of) in statuses
+            .iter()
+            .flat_map(|&a| statuses.iter().map(move |&b| (a, b)))
+        {
+            let task = TaskId::at(5 << FLAG_BITS, of);
+            for flags in [0, Decision::ANY_SEQ, Decision::PREEMPTS] {
+                let decision = Decision::new(task, of.seq(), flags);
+                assert_eq!(decision.allows(status), decision.allows_alone(status));
+            }
+            let is_ready = Decision::any(task).allows(status);
+            assert_eq!(
+                is_ready,
+                status.is_ready_alone(task),
+                "{task:?}: {status:?}"
+            );
+        }
     }
 }

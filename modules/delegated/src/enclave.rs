@@ -439,12 +439,19 @@ pub fn tell<M: TableSource>(enclave: &EnclaveWords, wakes: bool) {
 
 /// Makes a CPU look at its words: at its next tick, or at once by an IPI if it is another one.
 pub fn kick<M: TableSource>(cpu: usize) {
+    match M::smp_state().machine() {
+        Some(machine) if (machine.this_cpu)() != cpu => kick_other::<M>(cpu),
+        _ => M::table().cpus[cpu].attention.store(true, SeqCst),
+    }
+}
+
+/// Makes a CPU look at its words at once, which is not the one that calls.
+pub fn kick_other<M: TableSource>(cpu: usize) {
     let words = &M::table().cpus[cpu];
     words.attention.store(true, SeqCst);
-    let Some(machine) = M::smp_state().machine() else {
-        return;
-    };
-    if (machine.this_cpu)() != cpu && !words.kicked.swap(true, AcqRel) {
+    if let Some(machine) = M::smp_state().machine()
+        && !words.kicked.swap(true, AcqRel)
+    {
         (machine.interrupt)(cpu);
     }
 }

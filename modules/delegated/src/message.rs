@@ -2,10 +2,12 @@
 
 use core::fmt;
 
-use crate::status::{Status, TaskId};
+use crate::ring::Words;
+use crate::status::{State, Status, TaskId};
 
 /// The event that a message reports.
-// It is a number and not an enum, so that an agent reads it without a check.
+// It is a number and not an enum, so that an agent reads it without a check. Those after which the task is
+// ready come first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Kind(u8);
 
@@ -18,28 +20,28 @@ impl Kind {
     pub const YIELDED: Self = Self(2);
     /// The CPU was taken from it, and it is ready.
     pub const PREEMPTED: Self = Self(3);
-    /// It has blocked or exited.
-    pub const BLOCKED: Self = Self(4);
-    /// It has left the enclave.
-    pub const DEPARTED: Self = Self(5);
-    /// It is dead.
-    pub const DEAD: Self = Self(6);
-    /// A timer tick hit it while it ran.
-    pub const TICK: Self = Self(7);
     /// A decision about it was refused, because its affinity excludes that CPU. It is ready.
-    pub const AFFINITY: Self = Self(8);
+    pub const AFFINITY: Self = Self(4);
     /// A decision about it was refused, because the agent had been told of something new
     /// ([`Commit::unless_told`](crate::Commit::unless_told)). It is ready.
-    pub const RECALLED: Self = Self(9);
+    pub const RECALLED: Self = Self(5);
     /// It was found in the enclave after messages were lost, or by a new agent, and is ready.
-    pub const FOUND: Self = Self(10);
+    pub const FOUND: Self = Self(6);
+    /// It has blocked or exited.
+    pub const BLOCKED: Self = Self(7);
+    /// It has left the enclave.
+    pub const DEPARTED: Self = Self(8);
+    /// It is dead.
+    pub const DEAD: Self = Self(9);
+    /// A timer tick hit it while it ran.
+    pub const TICK: Self = Self(10);
     /// Messages were lost, or the agent is new: each ready task follows as [`FOUND`](Kind::FOUND).
     pub const REDISCOVER: Self = Self(11);
 
     /// Returns true if the task is ready by this message, and waits for a decision.
     #[inline(always)]
     pub const fn is_ready(self) -> bool {
-        Kinds::READY.has(self)
+        self.0 <= Self::FOUND.0
     }
 
     /// Returns the bit of the kind in a set.
@@ -56,13 +58,13 @@ impl fmt::Debug for Kind {
             "WOKEN",
             "YIELDED",
             "PREEMPTED",
+            "AFFINITY",
+            "RECALLED",
+            "FOUND",
             "BLOCKED",
             "DEPARTED",
             "DEAD",
             "TICK",
-            "AFFINITY",
-            "RECALLED",
-            "FOUND",
             "REDISCOVER",
         ];
         f.write_str(NAMES.get(usize::from(self.0)).unwrap_or(&"unknown"))
@@ -79,14 +81,7 @@ impl Kinds {
     /// The set of all kinds.
     pub const ALL: Self = Self(u32::MAX);
     /// The kinds after which the task is ready.
-    pub const READY: Self = Self::NONE
-        .and(Kind::NEW)
-        .and(Kind::WOKEN)
-        .and(Kind::YIELDED)
-        .and(Kind::PREEMPTED)
-        .and(Kind::AFFINITY)
-        .and(Kind::RECALLED)
-        .and(Kind::FOUND);
+    pub const READY: Self = Self((1 << (Kind::FOUND.0 + 1)) - 1);
 
     /// Returns the set with one kind more.
     pub const fn and(self, kind: Kind) -> Self {
@@ -119,37 +114,40 @@ pub struct Message {
     /// The CPU on which it happened. For [`Kind::AFFINITY`] it is the CPU that refused the task, or the
     /// one on which the task has to stay ([`State::Stays`](crate::State::Stays)).
     pub cpu: usize,
-    /// The time for which the task has run since it came, in counts of the CPU's counter, modulo 2^44.
+    /// The time for which the task has run since it came, in counts of the CPU's counter, modulo 2^48.
     pub run: u64,
 }
 
 impl Message {
     /// Returns the message that begins a rediscovery.
-    pub(crate) const fn rediscover(cpu: usize) -> Self {
-        Self {
-            kind: Kind::REDISCOVER,
-            task: TaskId::from_bits(0),
-            seq: 0,
-            cpu,
-            run: 0,
-        }
+    pub(crate) const fn rediscover(cpu: usize) -> Words {
+        let status = Status::new(0, State::Free, cpu, 0);
+        Self::to_words(status, State::Free as u8, Kind::REDISCOVER, 0, 0)
     }
 
-    /// Packs the message into two words: the status word, and kind, task and time.
+    /// Packs the message into two words: the status word with the kind in place of the state, and the run
+    /// time above the place of the task. No message has two words that are 0. `state` is that of the status.
     #[inline(always)]
-    pub(crate) const fn to_words(status: Status, kind: Kind, index: u16, run: u64) -> [u64; 2] {
-        [status.0, run << 20 | (kind.0 as u64) << 16 | index as u64]
+    pub(crate) const fn to_words(
+        status: Status,
+        state: u8,
+        kind: Kind,
+        place: u32,
+        run: u64,
+    ) -> Words {
+        let event = status.0 - state as u64 + kind.0 as u64;
+        [event, run << 16 | place as u64]
     }
 
     #[inline(always)]
-    pub(crate) const fn from_words([status, event]: [u64; 2]) -> Self {
-        let status = Status(status);
+    pub(crate) const fn from_words([event, run]: Words) -> Self {
+        let status = Status(event);
         Self {
-            kind: Kind((event >> 16 & 0xf) as u8),
-            task: TaskId::new((event & 0xffff) as usize, status.generation()),
+            kind: Kind(event as u8),
+            task: TaskId::at(run as u32 & 0xffff, status),
             seq: status.seq(),
             cpu: status.cpu(),
-            run: event >> 20,
+            run: run >> 16,
         }
     }
 }

@@ -10,7 +10,9 @@
 //! one agent replaces another. A producer publishes by one compare-and-swap of an entry, and all move
 //! the tail. So a producer that stops in between holds up no other.
 //!
-//! **Source.** The ring of one producer is Lamport's ("Specifying concurrent program modules", 1983).
+//! **Source.** The ring of one producer is Lamport's ("Specifying concurrent program modules", 1983). The
+//! producer looks at the head only if its last look does not suffice, as in MCRingBuffer (Lee, Bu and
+//! Chandranmenon, "A lock-free, cache-efficient multi-core synchronization mechanism", 2009).
 
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
@@ -33,6 +35,8 @@ pub struct Messages {
     head: AtomicU32,
     /// The place for the next message. The CPU moves it.
     tail: AtomicU32,
+    /// The place where there was no room when the CPU last looked at the head.
+    limit: AtomicU32,
     /// The number of messages that fit.
     length: AtomicU32,
     /// [`MAX_MESSAGES`] entries, or null before the first use. They stay as long as the ring, since a
@@ -57,6 +61,7 @@ impl Messages {
         Self {
             head: AtomicU32::new(0),
             tail: AtomicU32::new(0),
+            limit: AtomicU32::new(0),
             length: AtomicU32::new(0),
             entries: AtomicPtr::new(core::ptr::null_mut()),
         }
@@ -69,15 +74,29 @@ impl Messages {
                 (0..MAX_MESSAGES).map(|_| <_>::default()).collect();
             self.entries.store(Box::leak(entries).as_mut_ptr(), Release);
         }
+        let tail = self.tail.load(Acquire);
         self.length.store(length as u32, Relaxed);
-        self.head.store(self.tail.load(Acquire), Release);
+        self.limit.store(tail.wrapping_add(length as u32), Relaxed);
+        self.head.store(tail, Release);
     }
 
     /// Appends a message. Returns false if there is no room. ONE PRODUCER.
-    #[inline(always)]
+    #[inline(never)]
     pub fn push(&self, words: Words) -> bool {
+        let limit = self
+            .head
+            .load(Acquire)
+            .wrapping_add(self.length.load(Relaxed));
+        self.limit.store(limit, Relaxed);
+        self.push_below_limit(words)
+    }
+
+    /// Appends a message unless the tail has come to the limit. It may return false although there is room.
+    /// ONE PRODUCER.
+    #[inline(always)]
+    pub fn push_below_limit(&self, words: Words) -> bool {
         let tail = self.tail.load(Relaxed);
-        if tail.wrapping_sub(self.head.load(Acquire)) >= self.length.load(Relaxed) {
+        if tail == self.limit.load(Relaxed) {
             return false;
         }
         // SAFETY: the length is 0 while there are no entries, and the index is below their number.
@@ -113,7 +132,7 @@ impl Messages {
 /// The most decisions that wait for a CPU.
 pub const MAX_DECISIONS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
 
-/// The decisions for one CPU, which are odd numbers. An entry without one has an even number, of the
+/// The decisions for one CPU, which are odd numbers. An entry without one has an even number, that of the
 /// round in which it can take the next. So a producer that was overtaken finds its round gone.
 #[cfg_attr(all(test, loom), derive(Default))]
 pub struct Decisions {
@@ -126,13 +145,13 @@ pub struct Decisions {
     entries: [AtomicU64; MAX_DECISIONS],
 }
 
-/// A decision that was withdrawn.
-const WITHDRAWN: u64 = 1;
+/// A decision that was withdrawn: an even number that stands for no round.
+const WITHDRAWN: u64 = 1 << 32;
 
-/// Returns the content of an entry that waits for the decision at this position.
+/// Returns the content of an entry that waits for the decision at this position: where its round began.
 #[inline(always)]
 const fn empty(position: u32) -> u64 {
-    ((position / MAX_DECISIONS as u32) as u64) << 1
+    (position - position % MAX_DECISIONS as u32) as u64
 }
 
 impl Decisions {
@@ -171,6 +190,31 @@ impl Decisions {
         }
     }
 
+    /// Appends a decision for each of these while there is room. Returns how many. The tail moves once,
+    /// and not before that do [`is_empty`](Self::is_empty) and [`len`](Self::len) count them.
+    #[inline(always)]
+    pub fn push_all<T: Copy>(&self, all: &[T], decision: impl Fn(T) -> u64) -> usize {
+        let begin = self.tail.load(Acquire);
+        let mut tail = begin;
+        for &one in all {
+            let entry = self.entry(tail);
+            let found = entry.compare_exchange(empty(tail), decision(one), AcqRel, Relaxed);
+            if found.is_err() {
+                break;
+            }
+            tail = tail.wrapping_add(1);
+        }
+        // All entries up to there are filled. Another producer may have moved the tail over some.
+        if (self.tail.compare_exchange(begin, tail, AcqRel, Acquire)).is_err() {
+            let is_behind = |at: u32| (tail.wrapping_sub(at) as i32 > 0).then_some(tail);
+            let _ = self.tail.fetch_update(AcqRel, Acquire, is_behind);
+        }
+        let added = tail.wrapping_sub(begin) as usize;
+        // The ring is full, unless the CPU has taken some meanwhile, or another producer is at work.
+        let one_by_one = |one: &&T| self.push(decision(**one)).is_some();
+        added + all[added..].iter().take_while(one_by_one).count()
+    }
+
     /// Withdraws a decision. Returns false if the CPU has taken it.
     pub fn withdraw(&self, position: u32, decision: u64) -> bool {
         let entry = self.entry(position);
@@ -182,11 +226,26 @@ impl Decisions {
     pub fn first(&self) -> Option<u64> {
         loop {
             match self.entry(self.head.load(Relaxed)).load(Acquire) {
+                odd if odd & 1 != 0 => return Some(odd),
                 WITHDRAWN => drop(self.take(WITHDRAWN)),
-                even if even & 1 == 0 => return None,
-                decision => return Some(decision),
+                _ => return None,
             }
         }
+    }
+
+    /// Returns the position of the first decision, for the CPU.
+    #[inline(always)]
+    pub fn first_position(&self) -> Option<u32> {
+        let head = self.head.load(Relaxed);
+        (head != self.tail.load(Relaxed)).then_some(head)
+    }
+
+    /// Returns the decision at this position unless it was withdrawn, where no other CPU makes or withdraws
+    /// one.
+    #[inline(always)]
+    pub fn get_alone(&self, position: u32) -> Option<u64> {
+        let decision = self.entry(position).load(Relaxed);
+        (decision & 1 != 0).then_some(decision)
     }
 
     /// Takes the first decision, which [`first`](Self::first) returned. Returns false if it was
@@ -230,10 +289,9 @@ impl Decisions {
         self.is_free()
     }
 
-    /// Takes the first decision, where no other CPU makes or withdraws one.
+    /// Takes the first decision, from this position, where no other CPU makes or withdraws one.
     #[inline(always)]
-    pub fn take_alone(&self) {
-        let head = self.head.load(Relaxed);
+    pub fn take_alone(&self, head: u32) {
         let next = empty(head.wrapping_add(MAX_DECISIONS as u32));
         self.entry(head).store(next, Relaxed);
         self.head.store(head.wrapping_add(1), Relaxed);
@@ -242,7 +300,7 @@ impl Decisions {
     /// Returns true if no decision waits, for the CPU.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.head.load(Relaxed) == self.tail.load(Relaxed)
+        self.first_position().is_none()
     }
 
     /// Returns true if no decision waits that was not withdrawn.

@@ -22,9 +22,10 @@ use crate::enclave::{End, end, kick, tell};
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Message};
 use crate::outside::{Outside, OutsideScheduler};
+use crate::ring::Words;
 use crate::status::{State, Status};
 use crate::table::{
-    ACTIVE, CpuWords, EnclaveWords, FAST, Slot, SystemTable, Table, TableSource, WAKES, urgent,
+    CpuWords, EnclaveWords, FAST, PATH, PLAIN, Slot, SystemTable, Table, TableSource, WAKES, urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedTask, MARKS};
 
@@ -44,17 +45,16 @@ pub type SmpDelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
 pub struct Delegated<T, C, M: TableSource, S> {
     /// A delegated task, an agent or another CPU may have something for the next pick.
     attention: bool,
-    /// The delegated task or agent that ran was put back since the last pick.
-    has_returned: bool,
-    /// A task outside is next, if one is ready (rule 7).
-    owes_outside: bool,
     /// The machine has told which CPU this is.
     is_connected: bool,
+    /// A task outside is next, if one is ready (rule 7).
+    owes_outside: bool,
     /// The number of times in a row that the agent went before a decision (rule 6).
     agent_turns: u8,
     /// The CPU, known from the first pick or tick on.
     cpu: Option<u8>,
-    /// The link of the running delegated task or agent; null for any other.
+    /// The link of the running delegated task or agent; null for any other. [`RETURNED`] once it was put
+    /// back, until the next pick.
     current: *mut Slot,
     /// The time at which the running delegated task was picked.
     began: u64,
@@ -73,6 +73,9 @@ pub struct Delegated<T, C, M: TableSource, S> {
 // SAFETY: the pointers lead to slots of the table, which are never freed and are shared by all CPUs.
 unsafe impl<T: Send + Sync, C, M: TableSource, S: Send> Send for Delegated<T, C, M, S> {}
 
+/// Stands for the link of the running task, which was put back since the last pick.
+const RETURNED: *mut Slot = ptr::without_provenance_mut(DEPARTS);
+
 /// The agent goes before waiting decisions at most this often in a row (rule 6).
 const AGENT_TURNS: u8 = 2;
 /// A pick asks the fast path at most this often. It stops before that if the first task that was
@@ -84,9 +87,8 @@ impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
     pub const fn new() -> Self {
         Self {
             attention: false,
-            has_returned: false,
-            owes_outside: false,
             is_connected: false,
+            owes_outside: false,
             agent_turns: 0,
             cpu: None,
             current: ptr::null_mut(),
@@ -195,7 +197,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             return self.post_fast(enclave, kind, slot, status, run);
         }
         let wakes = route >> WAKES & kind.bit() != 0;
-        self.push(enclave, kind, slot, status, run);
+        let message = slot.words_with(kind, status, status.state_bits(), run);
+        self.push(enclave, message);
         if S::SEVERAL || wakes {
             return tell::<M>(enclave, wakes);
         }
@@ -204,9 +207,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
 
     /// Writes a message into the ring of this CPU.
     #[inline(always)]
-    fn push(&self, enclave: &EnclaveWords, kind: Kind, slot: &Slot, status: Status, run: u64) {
-        let words = Message::to_words(status, kind, slot.index.load(Relaxed) as u16, run);
-        if !enclave.messages[self.cpu()].push(words) {
+    fn push(&self, enclave: &EnclaveWords, message: Words) {
+        if !enclave.messages[self.cpu()].push(message) {
             enclave.rediscover();
         }
     }
@@ -242,8 +244,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     ) {
         let seq = status.seq();
         let message = Message {
+            kind,
+            task: slot.task(status),
+            seq,
+            cpu: status.cpu(),
             run,
-            ..slot.message(kind, status)
         };
         Self::with_fast(enclave, |policy| {
             if !S::SEVERAL || slot.told_seq.swap(seq, Relaxed) != seq || kind == Kind::TICK {
@@ -333,7 +338,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             true => {
                 self.settle();
                 self.leaving = Some(task);
-                self.has_returned = true;
+                self.current = RETURNED;
                 self.attention = true;
             }
         }
@@ -425,8 +430,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             return self.put_rare(task, preempt);
         }
         self.settle(); // the running task comes back, so this CPU calls
-        self.current = ptr::null_mut();
-        self.has_returned = true;
+        self.current = RETURNED;
         if link.addr() & MARKS != 0 {
             if self.words().agent.load(Acquire) != link.addr() || self.agent.is_some() {
                 return self.put_rare(task, preempt);
@@ -437,18 +441,27 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let slot = slot_of(link);
         let enclave = slot.enclave();
         let route = enclave.route.load(Acquire);
-        // The kinds are compared as one word: the enclave is active, and its agent is told of yields.
-        const LOOK: u64 = ACTIVE | FAST | Kind::YIELDED.bit() | Kind::YIELDED.bit() << WAKES;
-        let differs = (route & LOOK) ^ (ACTIVE | Kind::YIELDED.bit());
-        if S::SEVERAL || differs != 0 {
-            if !S::SEVERAL && differs == FAST {
+        let path = route >> PATH;
+        if S::SEVERAL || path != PLAIN >> PATH {
+            if !S::SEVERAL && path == (PLAIN | FAST) >> PATH {
                 let (status, run) = self.make_ready(slot, task, State::Ready);
                 return self.post_fast(enclave, Kind::YIELDED, slot, status, run);
             }
             return self.put_returned(task, preempt);
         }
         let (status, run) = self.make_ready(slot, task, State::Ready);
-        self.push(enclave, Kind::YIELDED, slot, status, run);
+        let message = slot.words_with(Kind::YIELDED, status, State::Ready as u8, run);
+        if !enclave.messages[0].push_below_limit(message) {
+            return self.push_here(enclave, message[0], message[1]);
+        }
+        self.words().bell.ring_here();
+    }
+
+    /// Writes a message into the ring, and tells that it waits. The CPU is the agent's, and the only one.
+    // The words of the message fit into registers, and an array does not.
+    #[inline(never)]
+    fn push_here(&self, enclave: &EnclaveWords, event: u64, run: u64) {
+        self.push(enclave, [event, run]);
         self.words().bell.ring_here();
     }
 
@@ -516,8 +529,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let enclave = slot.enclave();
         if ptr::eq(self.current, ptr::from_ref(slot)) {
             self.settle();
-            self.current = ptr::null_mut();
-            self.has_returned = true;
+            self.current = RETURNED;
             if link.addr() & DEPARTS == 0 {
                 return self.put_returned(task, preempt);
             }
@@ -544,7 +556,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             State::Joining if S::SEVERAL && has_run => {
                 // It ran as a task outside, and is in flight until the next call after the pick.
                 self.settle();
-                self.has_returned = true;
+                self.current = RETURNED;
                 let stays = preempt && M::Smp::PREEMPTED_STAY;
                 (
                     Kind::NEW,
@@ -571,12 +583,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn put_agent(&mut self, task: Handle<T, M>, preempt: bool) {
         let link = task.policy_state().link();
         // An agent that yielded has been forgotten as the running task.
-        let has_yielded = self.has_returned && self.current.is_null() && !preempt;
+        let has_yielded = ptr::eq(self.current, RETURNED) && !preempt;
         let is_preempted = ptr::eq(link, self.current);
         if is_preempted {
             self.settle();
-            self.current = ptr::null_mut();
-            self.has_returned = true;
+            self.current = RETURNED;
         }
         if self.words().agent.load(Acquire) != link.addr() || self.cpu.is_none() {
             if preempt {
@@ -624,41 +635,36 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn pick_slow(&mut self) -> Option<Handle<T, M>> {
         let words = self.words();
-        let has_returned = core::mem::replace(&mut self.has_returned, false);
-        let outside_is_next = self.owes_outside && self.outside_waits();
-        if !has_returned || outside_is_next || words.urgent.load(Relaxed) != 0 {
-            return self.pick_rare(has_returned);
+        let has_returned = ptr::eq(self.current, RETURNED);
+        if !has_returned || words.urgent.load(Relaxed) != 0 || self.outside_waits() {
+            return self.pick_rare();
         }
-        self.owes_outside = true;
         let next = words.next.load(Relaxed);
         if next != 0 {
             words.next.store(0, Relaxed);
-            let slot = &M::table().slots[Decision(next).task().index()];
+            let task = Decision(next).task();
+            let slot = &M::table().slots[task.index()];
             let status = slot.status();
-            let may_begin = Decision(next).allows(status) && words.has(slot);
-            if !S::SEVERAL && may_begin {
+            if !S::SEVERAL && status.is_ready_alone(task) && words.has(slot) {
                 slot.word.set(status.run_again());
                 return Some(self.begin(slot, words));
             }
             return self.pick_next_slow(words, Decision(next));
         }
-        if !words.decisions.is_empty() {
+        if let Some(position) = words.decisions.first_position() {
             if !S::SEVERAL
-                && let Some(decision) = words.decisions.first()
+                && let Some(decision) = words.decisions.get_alone(position)
             {
                 let slot = &M::table().slots[Decision(decision).task().index()];
                 let status = slot.status();
-                if Decision(decision).allows(status) && words.has(slot) {
-                    words.decisions.take_alone();
-                    self.agent_turns = 0;
+                if Decision(decision).allows_alone(status) && words.has(slot) {
+                    words.decisions.take_alone(position);
                     slot.word.set(status.run_again());
                     return Some(self.begin(slot, words));
                 }
             }
         } else if words.bell.has_rung() {
-            if let Some(agent) = self.pick_agent(words, 0) {
-                return Some(agent);
-            }
+            return self.pick_told(words);
         } else if !S::SEVERAL
             && let Some(enclave) = words.enclave()
             && enclave.route.load(Relaxed) & FAST != 0
@@ -668,8 +674,27 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         self.pick_last(words)
     }
 
-    /// Picks the task that the fast path chooses.
+    /// Picks the agent, for which a message waits.
     #[inline(always)]
+    fn pick_told(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        if S::SEVERAL {
+            return match self.pick_agent(words, 0) {
+                None => self.pick_last(words),
+                agent => agent,
+            };
+        }
+        let attached = words.agent.load(Acquire);
+        let agent = (self.agent).take_if(|agent| agent.policy_state().link().addr() == attached);
+        let Some(agent) = agent else {
+            return self.pick_last(words);
+        };
+        words.bell.silence_here();
+        self.current = ptr::without_provenance_mut(attached);
+        Some(agent)
+    }
+
+    /// Picks the task that the fast path chooses.
+    #[inline(never)]
     fn pick_fast(
         &mut self,
         words: &'static CpuWords,
@@ -680,7 +705,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         {
             let slot = &M::table().slots[task.index()];
             let status = slot.status();
-            if Decision::any(task).allows(status) && words.has(slot) {
+            if status.is_ready_alone(task) && words.has(slot) {
                 slot.word.set(status.run_again());
                 return Some(self.begin(slot, words));
             }
@@ -728,7 +753,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
 
     /// Picks after any other event than the return of a delegated task or an agent.
     #[inline(never)]
-    fn pick_rare(&mut self, has_returned: bool) -> Option<Handle<T, M>> {
+    fn pick_rare(&mut self) -> Option<Handle<T, M>> {
+        let has_returned = ptr::eq(self.current, RETURNED);
+        if has_returned {
+            self.current = ptr::null_mut();
+        }
         if self.here().is_none() {
             return self.outside.pick_next_task();
         }
@@ -754,6 +783,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         match self.pick_delegated(words) {
             None => self.pick_outside(words),
             task => {
+                self.attention = true;
                 if !S::SEVERAL && was_outside {
                     self.forget_outside();
                 }
@@ -765,6 +795,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Picks a task outside, or none.
     #[inline(never)]
     fn pick_outside(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        self.current = ptr::null_mut();
         self.attention = S::SEVERAL && (!self.in_flight.is_null() || self.leaving.is_some());
         match self.take_outside() {
             None if self.watch(words) => self.outside.pick_next_task(),
@@ -810,7 +841,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             self.agent_turns += 1;
             return self.pick_agent(words, words.urgent.load(Relaxed));
         }
-        self.agent_turns = 0;
         if next == 0 {
             return self.pick_decision(words, decision);
         }
@@ -866,7 +896,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 kick::<M>(status.cpu()); // its next scheduler call ends the flight
                 return None;
             }
-            if self.take(words, decision)
+            if words.decisions.take(decision)
                 && Decision(decision).allows(status)
                 && (!S::SEVERAL || words.has(slot))
                 && self.claim(slot, status)
@@ -895,16 +925,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if let Some(enclave) = words.enclave() {
             tell::<M>(enclave, false);
         }
-    }
-
-    /// Takes the first decision. Returns false if it was withdrawn.
-    #[inline(always)]
-    fn take(&self, words: &CpuWords, decision: u64) -> bool {
-        if S::SEVERAL {
-            return words.decisions.take(decision);
-        }
-        words.decisions.take_alone();
-        true
     }
 
     /// Makes a ready task run here. Returns false if another CPU was faster.
@@ -998,7 +1018,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let status = slot.status();
         Self::with_fast(enclave, |policy| {
             if status.is_ready() {
-                policy.told(slot.message(kind, status));
+                policy.told(Message::from_words(slot.words(kind, status)));
             }
         });
     }
@@ -1017,17 +1037,17 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             while let Some(index) = (next as usize).checked_sub(1) {
                 let slot = &table.slots[index];
                 next = slot.next_dead.load(Relaxed);
-                policy.told(slot.farewell());
+                policy.told(Message::from_words(slot.farewell()));
             }
             if !is_new {
                 return;
             }
-            policy.told(Message::rediscover(self.cpu()));
+            policy.told(Message::from_words(Message::rediscover(self.cpu())));
             for slot in table.used_slots() {
                 let status = slot.status();
                 if status.is_ready() && slot.is_in(enclave) {
                     slot.told_seq.store(status.seq(), Relaxed);
-                    policy.told(slot.message(Kind::FOUND, status));
+                    policy.told(Message::from_words(slot.words(Kind::FOUND, status)));
                 }
             }
         });
@@ -1037,10 +1057,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Begins to run a task, whose word says so already.
     #[inline(always)]
     fn begin(&mut self, slot: &'static Slot, words: &'static CpuWords) -> Handle<T, M> {
+        self.began = C::now().0;
         // SAFETY: SLOT. This call has changed the word, so the handle is its own.
         let handle: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
-        self.began = C::now().0;
         self.current = ptr::from_ref(slot).cast_mut();
+        self.agent_turns = 0;
         handle.policy_state().slice().renew();
         if S::SEVERAL {
             words.decisions.end_wait();
@@ -1127,7 +1148,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let slot = &M::table().slots[decision.task().index()];
         let status = slot.status();
         let is_elsewhere = status.state() == State::InFlight && status.cpu() != self.cpu();
-        if S::SEVERAL && is_elsewhere || !self.take(words, decision.0) {
+        if S::SEVERAL && is_elsewhere || !words.decisions.take(decision.0) {
             return;
         }
         if decision.allows(status) && self.claim(slot, status) {
@@ -1224,7 +1245,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 
     #[inline]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        if !prev.policy_state().link().is_null() {
+        let is_outside = match S::SEVERAL {
+            true => prev.policy_state().link().is_null(),
+            // SAFETY: this is such a call.
+            false => unsafe { prev.policy_state().is_outside_alone() },
+        };
+        if !is_outside {
             return self.put_linked(prev, preempt);
         }
         if S::SEVERAL && self.attention {
@@ -1242,7 +1268,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
         }
         let task = match self.attention {
             true => self.pick_slow(),
-            false => self.pick_rare(false),
+            false => self.pick_rare(),
         };
         if S::SEVERAL {
             self.publish_idle(task.is_none());
@@ -1268,6 +1294,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
         if !was_kicked {
             self.watch(words);
         }
+        debug_assert!(
+            !ptr::eq(self.current, RETURNED),
+            "a pick comes before a tick"
+        );
         match self.current.is_null() {
             true => slice_is_over,
             false => self.tick_linked(words, slice_is_over, was_kicked),

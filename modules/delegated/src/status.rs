@@ -15,10 +15,10 @@ pub const FLAG_BITS: u32 = 5;
 pub struct TaskId(u32);
 
 impl TaskId {
-    /// Joins the index of a slot and its generation.
+    /// Joins the place of a slot, which is its index above the flags, and the generation of its status.
     #[inline(always)]
-    pub(crate) const fn new(index: usize, generation: u16) -> Self {
-        Self((generation as u32) << 16 | (index as u32) << FLAG_BITS)
+    pub(crate) const fn at(place: u32, status: Status) -> Self {
+        Self(status.0 as u32 & !0xffff | place)
     }
 
     /// Returns the index of the slot, below [`MAX_TASKS`](crate::MAX_TASKS). No two tasks that are
@@ -114,6 +114,12 @@ impl Status {
         }
     }
 
+    /// Returns the state as a number.
+    #[inline(always)]
+    pub(crate) const fn state_bits(self) -> u8 {
+        self.0 as u8
+    }
+
     /// Returns the CPU on which it runs, or ran last.
     #[inline(always)]
     pub const fn cpu(self) -> usize {
@@ -140,6 +146,13 @@ impl Status {
     #[inline(always)]
     pub const fn is_ready(self) -> bool {
         (self.0 as u8).wrapping_sub(State::InFlight as u8) <= 2
+    }
+
+    /// Returns true if the task is this one and is ready, on the only CPU. That is CPU 0, where a ready task
+    /// is neither in flight nor has to stay.
+    #[inline(always)]
+    pub(crate) const fn is_ready_alone(self, task: TaskId) -> bool {
+        self.0 as u32 == task.0 & !0xffff | State::Ready as u32
     }
 
     /// Returns the word of a task that is ready and begins to run where it ran before.

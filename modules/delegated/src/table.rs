@@ -17,8 +17,8 @@ use spin::mutex::SpinMutex;
 use crate::handshake::{Bell, StatusWord};
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Kinds, Message};
-use crate::ring::{Decisions, Messages};
-use crate::status::{INDEX_BITS, State, Status, TaskId};
+use crate::ring::{Decisions, Messages, Words};
+use crate::status::{FLAG_BITS, INDEX_BITS, State, Status, TaskId};
 
 /// The most tasks that are delegated at the same time.
 pub const MAX_TASKS: usize = 1 << INDEX_BITS;
@@ -38,8 +38,8 @@ pub struct Slot {
     pub run: AtomicU64,
     /// Leads to its enclave.
     enclave: AtomicPtr<EnclaveWords>,
-    /// Tells its place in the table.
-    pub index: AtomicU32,
+    /// Its index in the table, shifted to its place in the identity of a task.
+    place: AtomicU32,
     /// The sequence number of the last message that the fast path was told.
     pub told_seq: AtomicU32,
     /// 1 more than the next slot in the list of dead tasks; 0 for none.
@@ -56,7 +56,7 @@ impl Slot {
             since: AtomicU64::new(0),
             run: AtomicU64::new(0),
             enclave: AtomicPtr::new(ptr::null_mut()),
-            index: AtomicU32::new(0),
+            place: AtomicU32::new(0),
             told_seq: AtomicU32::new(0),
             next_dead: AtomicU32::new(0),
             has_departed: AtomicBool::new(false),
@@ -79,7 +79,7 @@ impl Slot {
     /// Returns the identity of its task, whose status is known.
     #[inline(always)]
     pub fn task(&self, status: Status) -> TaskId {
-        TaskId::new(self.index.load(Relaxed) as usize, status.generation())
+        TaskId::at(self.place.load(Relaxed), status)
     }
 
     #[inline(always)]
@@ -88,26 +88,28 @@ impl Slot {
     }
 
     /// Returns the last message about its task, which is gone.
-    pub fn farewell(&self) -> Message {
-        let status = self.status();
-        Message {
-            kind: match self.has_departed.load(Relaxed) {
-                true => Kind::DEPARTED,
-                false => Kind::DEAD,
-            },
-            ..self.message(Kind::DEAD, status)
-        }
+    pub fn farewell(&self) -> Words {
+        let kind = match self.has_departed.load(Relaxed) {
+            true => Kind::DEPARTED,
+            false => Kind::DEAD,
+        };
+        self.words(kind, self.status())
     }
 
     /// Returns a message about its task, which has this status.
-    pub fn message(&self, kind: Kind, status: Status) -> Message {
-        Message {
-            kind,
-            task: self.task(status),
-            seq: status.seq(),
-            cpu: status.cpu(),
-            run: self.run.load(Relaxed),
-        }
+    pub fn words(&self, kind: Kind, status: Status) -> Words {
+        self.words_with(kind, status, status.state_bits(), self.run.load(Relaxed))
+    }
+
+    /// Returns a message about its task, with this run time. `state` is that of the status.
+    #[inline(always)]
+    pub fn words_with(&self, kind: Kind, status: Status, state: u8, run: u64) -> Words {
+        Message::to_words(status, state, kind, self.place.load(Relaxed), run)
+    }
+
+    /// Returns its index in the table.
+    fn index(&self) -> u32 {
+        self.place.load(Relaxed) >> FLAG_BITS
     }
 }
 
@@ -207,8 +209,8 @@ pub mod phase {
 /// The state of an enclave.
 pub struct EnclaveWords {
     pub phase: AtomicU32,
-    /// 0 unless it is active. Otherwise [`ACTIVE`], with [`FAST`] if a policy decides on the fast
-    /// path. The lower half has the kinds that are sent, and the bits above those that wake.
+    /// The kinds that are sent, and above them the kinds that wake, with [`PLAIN`] and [`FAST`]. It is 0
+    /// unless the enclave is active.
     pub route: AtomicU64,
     /// Its place in the table.
     pub number: AtomicU32,
@@ -289,16 +291,20 @@ impl EnclaveWords {
     }
 }
 
-/// The enclave is active.
-pub const ACTIVE: u64 = 1 << 63;
+/// A yield is sent, and does not wake.
+pub const PLAIN: u64 = 1 << 63;
 /// A policy decides on the fast path.
 pub const FAST: u64 = 1 << 62;
+/// The place of these two bits.
+pub const PATH: u32 = 62;
 /// The place of the kinds that wake.
 pub const WAKES: u32 = 32;
 
 /// Returns the route of an active enclave without a fast path.
 pub const fn route(sends: Kinds, wakes: Kinds) -> u64 {
-    ACTIVE | (wakes.0 as u64 & 0xffff) << WAKES | sends.0 as u64 & 0xffff
+    let is_plain = sends.has(Kind::YIELDED) && !wakes.has(Kind::YIELDED);
+    let plain = if is_plain { PLAIN } else { 0 };
+    plain | (wakes.0 as u64 & 0xffff) << WAKES | sends.0 as u64 & 0xffff
 }
 
 /// Everything that is shared.
@@ -345,7 +351,7 @@ impl Table {
                 .change(before, Status::new(generation, State::Joining, 0, 0))
             {
                 slot.enclave.store(enclave, Release);
-                slot.index.store(index as u32, Relaxed);
+                slot.place.store((index as u32) << FLAG_BITS, Relaxed);
                 slot.run.store(0, Relaxed);
                 slot.word.forget_waiters();
                 slot.told_seq.store(0, Relaxed);
@@ -369,7 +375,7 @@ impl Table {
         let enclave = slot.enclave();
         slot.word
             .set(Status::new(slot.status().generation(), State::Free, 0, 0));
-        self.free.store(slot.index.load(Relaxed), Relaxed);
+        self.free.store(slot.index(), Relaxed);
         enclave.members.fetch_sub(1, AcqRel);
     }
 
@@ -387,7 +393,7 @@ impl Table {
         let mut first = enclave.dead.load(Relaxed);
         loop {
             slot.next_dead.store(first, Relaxed);
-            let link = slot.index.load(Relaxed) + 1;
+            let link = slot.index() + 1;
             match enclave
                 .dead
                 .compare_exchange_weak(first, link, Release, Relaxed)

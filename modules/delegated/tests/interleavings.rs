@@ -58,23 +58,44 @@ mod interleavings {
         wanted.iter().filter(has_room).copied().collect()
     }
 
+    /// Makes a plan of these decisions. Returns those for which there was room.
+    fn plan(decisions: &Decisions, wanted: &[u64]) -> Vec<u64> {
+        let added = decisions.push_all(wanted, |decision| decision);
+        wanted[..added].to_vec()
+    }
+
+    /// Makes decisions, and returns those for which there was room.
+    type Decide = fn(&Decisions, &[u64]) -> Vec<u64>;
+
     /// Each decision for which there was room is taken once, in the order of its agent.
     #[test]
     fn each_decision_of_two_agents_is_taken_once() {
-        explore("two agents decide for a CPU", || {
-            let decisions = Arc::new(Decisions::default());
-            let other = Arc::clone(&decisions);
-            let first = thread::spawn(move || push_all(&other, &[11]));
-            let other = Arc::clone(&decisions);
-            let second = thread::spawn(move || push_all(&other, &[21]));
-            let mut taken = take_all(&decisions);
-            let (first, second) = (first.join().unwrap(), second.join().unwrap());
-            taken.extend(take_all(&decisions));
-            let of = |agent: u64| taken.iter().filter(move |d| **d / 10 == agent).copied();
-            assert_eq!(of(1).collect::<Vec<_>>(), first);
-            assert_eq!(of(2).collect::<Vec<_>>(), second);
-            assert!(decisions.is_empty() && first.len() + second.len() >= 2);
-        });
+        let cases: [(_, Decide, Decide, &[u64]); 3] = [
+            ("two agents decide for a CPU", push_all, push_all, &[21]),
+            (
+                "an agent plans while another decides",
+                push_all,
+                plan,
+                &[21, 23],
+            ),
+            ("two agents plan for a CPU", plan, plan, &[21, 23]),
+        ];
+        for (name, one, two, wanted) in cases {
+            explore(name, move || {
+                let decisions = Arc::new(Decisions::default());
+                let other = Arc::clone(&decisions);
+                let first = thread::spawn(move || one(&other, &[11]));
+                let other = Arc::clone(&decisions);
+                let second = thread::spawn(move || two(&other, wanted));
+                let mut taken = take_all(&decisions);
+                let (first, second) = (first.join().unwrap(), second.join().unwrap());
+                taken.extend(take_all(&decisions));
+                let of = |agent: u64| taken.iter().filter(move |d| **d / 10 == agent).copied();
+                assert_eq!(of(1).collect::<Vec<_>>(), first);
+                assert_eq!(of(2).collect::<Vec<_>>(), second);
+                assert!(decisions.is_empty() && first.len() + second.len() >= 2);
+            });
+        }
     }
 
     /// An agent that finds the ring full while the CPU empties it leaves no gap.
@@ -114,18 +135,24 @@ mod interleavings {
     /// FREE: a CPU that finds no decision is interrupted if one is made.
     #[test]
     fn free_cpu_hears_of_a_decision() {
-        explore("a CPU becomes free while an agent decides", || {
-            let decisions = Arc::new(Decisions::default());
-            let other = Arc::clone(&decisions);
-            let agent = thread::spawn(move || {
-                other.push(3).unwrap();
-                other.are_awaited()
+        let cases: [(_, Decide); 2] = [
+            ("a CPU becomes free while an agent decides", push_all),
+            ("a CPU becomes free while an agent plans", plan),
+        ];
+        for (name, decide) in cases {
+            explore(name, move || {
+                let decisions = Arc::new(Decisions::default());
+                let other = Arc::clone(&decisions);
+                let agent = thread::spawn(move || {
+                    assert_eq!(decide(&other, &[3]), [3]);
+                    other.are_awaited()
+                });
+                let finds = decisions.first().is_some()
+                    || decisions.become_free() && decisions.first().is_some();
+                let is_interrupted = agent.join().unwrap();
+                assert!(finds || is_interrupted);
             });
-            let finds = decisions.first().is_some()
-                || decisions.become_free() && decisions.first().is_some();
-            let is_interrupted = agent.join().unwrap();
-            assert!(finds || is_interrupted);
-        });
+        }
     }
 
     /// DEKKER: an agent that waits hears of a message, and reads all that was written before.
@@ -172,6 +199,11 @@ mod interleavings {
             }
             let first: Vec<_> = read.iter().map(|words| words[0]).collect();
             assert_eq!(first, written);
+            assert!(
+                ring.push([6, 6]) && ring.push([7, 7]),
+                "there is room again"
+            );
+            assert!(!ring.push([8, 8]), "there is none");
             assert!(read.iter().all(|words| words[0] == words[1]));
         });
     }

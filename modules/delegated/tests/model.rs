@@ -638,6 +638,31 @@ fn honest_agent_serves_until_the_end_without_its_watchdog() {
     }
 }
 
+/// Checks rule 7. All others have joined when the task comes that is outside.
+#[test]
+fn task_outside_waits_for_one_turn_of_others() {
+    for behaviour in [Fifo, Plans, Groups, Fast] {
+        let setup = Setup {
+            enclaves: vec![(1, behaviour)],
+            ..Setup::DEFAULT
+        };
+        let mut tasks: Vec<_> = (0..6).map(|_| yields(1_000)).collect();
+        let again = Op::Again {
+            steps: 1,
+            times: 50,
+        };
+        let outside = Op::spawn("outside", [Op::Yield, again]);
+        tasks.push(Program::new(
+            "spawns",
+            [Op::Sleep(3 * TICK), outside, Op::Join(0)],
+        ));
+        let report = run(&setup, tasks, 20_000).unwrap_or_else(|e| panic!("{behaviour:?}: {e}"));
+        let is_outside = |task: &&TaskReport| &*task.label.name == "outside";
+        let outside = report.tasks.iter().find(is_outside).unwrap();
+        assert_eq!(outside.max_wait_dispatches, 1, "{behaviour:?}");
+    }
+}
+
 #[test]
 fn agent_that_does_not_serve_is_ended_by_the_watchdog() {
     for cpus in [1, 2, 4] {

@@ -1,12 +1,12 @@
 //! Counts the instructions of a yield under each mode.
 
-use alloc::{boxed::Box, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
 use core::{
     sync::atomic::{AtomicU64, Ordering::*},
     time::Duration,
 };
 
-use axsched_ext::delegated::{Agent, AgentPolicy, Enclave, Settings, serve};
+use axsched_ext::delegated::{Agent, AgentPolicy, Enclave, Settings, TaskId, serve};
 use axtask::WaitQueue;
 use delegated_common::{enclave, is_delegated, join, phase, settings, spawn_agent};
 use delegated_fifo::Fifo;
@@ -141,23 +141,23 @@ fn unwatched() -> Settings {
 /// Serves an enclave with plans of `length` decisions.
 fn serve_plans(agent: &mut Agent, length: usize) {
     let mut fifo = Fifo::default();
-    let mut plan = Vec::with_capacity(length);
+    let mut plan = vec![TaskId::from_bits(0); length];
     loop {
         while let Some(message) = agent.read() {
             fifo.told(message);
         }
-        plan.clear();
-        while plan.len() < length
-            && let Some(task) = fifo.choose(0)
-        {
-            plan.push(task);
+        let mut chosen = 0;
+        for (entry, task) in plan.iter_mut().zip(core::iter::from_fn(|| fifo.choose(0))) {
+            *entry = task;
+            chosen += 1;
         }
-        // Each task yields and comes back, so the plan may go round them until it is long enough.
-        let tasks = plan.len();
-        for at in tasks..if tasks == 0 { 0 } else { length } {
-            plan.push(plan[at % tasks]);
+        if chosen > 0 {
+            // Each task yields and comes back, so the plan may go round them until it is long enough.
+            for at in chosen..length {
+                plan[at] = plan[at - chosen];
+            }
+            agent.plan(0, &plan);
         }
-        agent.plan(0, &plan);
         if agent.wait(axtask::yield_now).is_err() {
             return;
         }

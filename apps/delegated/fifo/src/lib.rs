@@ -18,8 +18,8 @@ pub struct Fifo {
 impl AgentPolicy for Fifo {
     fn told(&mut self, message: Message) {
         match message.kind {
-            Kind::REDISCOVER => self.ready.clear(),
             kind if kind.is_ready() => self.ready.push_back(message.task),
+            Kind::REDISCOVER => self.ready.clear(),
             _ => {}
         }
     }
