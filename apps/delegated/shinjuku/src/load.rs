@@ -24,7 +24,7 @@ const WORKERS: usize = 200;
 /// A tick, and the longest time for which a task runs while others wait.
 const QUANTUM: u64 = 30_000;
 
-// The costs, as docs/delegated.md has them for x86_64.
+// The costs, as they were counted on x86_64 on 2026-11-28, before those in docs/delegated.md. All were higher.
 /// The cost of a choice of the fast path in a pick.
 const CHOOSES: u64 = 354 - 178;
 /// The cost of following a decision in a pick.
