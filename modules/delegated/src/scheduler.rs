@@ -557,6 +557,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 // It ran as a task outside, and is in flight until the next call after the pick.
                 self.settle();
                 self.current = RETURNED;
+                self.owes_outside = true;
                 let stays = preempt && M::Smp::PREEMPTED_STAY;
                 (
                     Kind::NEW,
@@ -752,6 +753,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     }
 
     /// Picks after any other event than the return of a delegated task or an agent.
+    // As it is cold, a pick of a task outside does not jump over the call.
+    #[cold]
     #[inline(never)]
     fn pick_rare(&mut self) -> Option<Handle<T, M>> {
         let has_returned = ptr::eq(self.current, RETURNED);
@@ -1245,12 +1248,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 
     #[inline]
     fn put_prev_task(&mut self, prev: Self::SchedItem, preempt: bool) {
-        let is_outside = match S::SEVERAL {
-            true => prev.policy_state().link().is_null(),
-            // SAFETY: this is such a call.
-            false => unsafe { prev.policy_state().is_outside_alone() },
-        };
-        if !is_outside {
+        if !prev.policy_state().link().is_null() {
             return self.put_linked(prev, preempt);
         }
         if S::SEVERAL && self.attention {

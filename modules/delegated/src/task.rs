@@ -39,16 +39,6 @@ impl<M: TableSource> DelegatedState<M> {
         self.link.load(Relaxed)
     }
 
-    /// Returns true if the task is in no enclave, as [`link`](Self::link) says.
-    ///
-    /// # Safety
-    /// The system has one CPU, and this is a scheduler call.
-    #[inline(always)]
-    pub(crate) unsafe fn is_outside_alone(&self) -> bool {
-        // SAFETY: nothing else runs now. As no atomic, x86_64 compares it in memory.
-        unsafe { (*self.link.as_ptr()).is_null() }
-    }
-
     pub(crate) fn set_link(&self, link: *mut Slot) {
         self.link.store(link, Relaxed);
     }
