@@ -445,7 +445,7 @@ pub fn kick<M: TableSource>(cpu: usize) {
     }
 }
 
-/// Makes a CPU look at its words at once, which is not the one that calls.
+/// Makes another CPU than that of the caller look at its words at once.
 pub fn kick_other<M: TableSource>(cpu: usize) {
     let words = &M::table().cpus[cpu];
     words.attention.store(true, SeqCst);

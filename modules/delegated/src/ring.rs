@@ -83,11 +83,12 @@ impl Messages {
     /// Appends a message. Returns false if there is no room. ONE PRODUCER.
     #[inline(never)]
     pub fn push(&self, words: Words) -> bool {
-        let limit = self
-            .head
-            .load(Acquire)
-            .wrapping_add(self.length.load(Relaxed));
-        self.limit.store(limit, Relaxed);
+        let (head, length) = (self.head.load(Acquire), self.length.load(Relaxed));
+        // An agent that was replaced may move the head back, so more may wait than fit.
+        if self.tail.load(Relaxed).wrapping_sub(head) >= length {
+            return false;
+        }
+        self.limit.store(head.wrapping_add(length), Relaxed);
         self.push_below_limit(words)
     }
 
@@ -190,8 +191,8 @@ impl Decisions {
         }
     }
 
-    /// Appends a decision for each of these while there is room. Returns how many. The tail moves once,
-    /// and not before that do [`is_empty`](Self::is_empty) and [`len`](Self::len) count them.
+    /// Appends a decision for each of these while there is room. Returns how many. The tail moves once, and
+    /// [`is_empty`](Self::is_empty) and [`len`](Self::len) count them from then on.
     #[inline(always)]
     pub fn push_all<T: Copy>(&self, all: &[T], decision: impl Fn(T) -> u64) -> usize {
         let begin = self.tail.load(Acquire);

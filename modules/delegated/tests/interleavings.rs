@@ -208,6 +208,27 @@ mod interleavings {
         });
     }
 
+    /// The second agent may move the head back. Then a message may come again, but none is written over
+    /// without a refusal.
+    #[test]
+    fn ring_of_two_agents_is_full_at_its_length() {
+        explore("an agent reads beside the one that replaces it", || {
+            let ring = Arc::new(Messages::default());
+            ring.set_length(2);
+            assert!(ring.push([1, 1]) && ring.push([2, 2]));
+            let agents = [1, 2].map(|reads| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || (0..reads).filter_map(|_| ring.pop()).count())
+            });
+            let other = Arc::clone(&ring);
+            let cpu = thread::spawn(move || (3..5).filter(|&n| other.push([n, n])).count());
+            agents.map(|agent| agent.join().unwrap());
+            let meanwhile = cpu.join().unwrap();
+            let later = (5..9).take_while(|&n| ring.push([n, n])).count();
+            assert!(later <= 2, "{meanwhile} and {later} had room");
+        });
+    }
+
     /// SLOT: of two CPUs that want a ready task one gets it, with all that was written about it. A CPU that
     /// waits for the end of a flight is interrupted at that end.
     #[test]
