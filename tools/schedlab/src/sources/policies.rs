@@ -6,6 +6,8 @@
 
 use std::{collections::BTreeSet, iter::Peekable};
 
+use memchr::memmem;
+
 /// The crate of policies. A policy has a file there, and may have a folder.
 const POLICIES: &str = "modules/sched-policies/src/";
 /// The crates of PBG.
@@ -193,11 +195,7 @@ pub fn has_code_of(program: &[u8], file: &str) -> bool {
     let of_path = format!("{}{krate}{}{module}", krate.len(), module.len());
     // In the older mangling, of a trait's method.
     let of_trait = format!("{krate}..{module}..");
-    let has = |text: &str| {
-        program
-            .windows(text.len())
-            .any(|part| part == text.as_bytes())
-    };
+    let has = |text: &str| memmem::find(program, text.as_bytes()).is_some();
     [file, &of_path, &of_trait].into_iter().any(has)
 }
 
