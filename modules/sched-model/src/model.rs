@@ -111,6 +111,7 @@
 //! assert_eq!(report.task("child").unwrap().yields, 1);
 //! ```
 
+mod erased;
 mod log;
 mod machine;
 mod program;
@@ -126,6 +127,7 @@ pub use report::{Report, TaskReport};
 pub use trace::{Event, State, Trace, What};
 pub use violation::{Failure, Violation};
 
+use erased::{Handle, Scheduler, Tasks, Typed, Wrapped};
 use machine::Machine;
 use sched_core::BaseScheduler;
 
@@ -158,8 +160,22 @@ where
 pub fn run<S: ModelScheduler>(
     config: &Config,
     main: &Program,
-    make: impl FnMut(usize) -> S,
-    wrap: impl FnMut(ModelTask) -> S::Task,
+    mut make: impl FnMut(usize) -> S,
+    mut wrap: impl FnMut(ModelTask) -> S::Task,
+) -> Result<Report, Box<Failure>> {
+    let tasks = Tasks::new();
+    let mut make = |cpu| -> Box<dyn Scheduler<'_> + '_> {
+        let (scheduler, tasks) = (make(cpu), &tasks);
+        Box::new(Typed { scheduler, tasks })
+    };
+    run_erased(config, main, &mut make, &mut |task| tasks.add(wrap(task)))
+}
+
+fn run_erased<'a>(
+    config: &'a Config,
+    main: &Program,
+    make: &mut dyn FnMut(usize) -> Box<dyn Scheduler<'a> + 'a>,
+    wrap: &'a mut dyn FnMut(ModelTask) -> Handle<'a>,
 ) -> Result<Report, Box<Failure>> {
     let expected = if !(1..=64).contains(&config.cpus) {
         Some("cpus within 1..=64")

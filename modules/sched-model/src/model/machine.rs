@@ -16,8 +16,8 @@ use std::{
 };
 
 use super::{
-    Config, CpuMask, Failure, Log, ModelScheduler, ModelTask, Op, Program, Report, State, TaskId,
-    TaskReport, Trace, Violation,
+    Config, CpuMask, Failure, Handle, Log, ModelTask, Op, Program, Report, Scheduler, State,
+    TaskId, TaskReport, Trace, Violation, Wrapped,
 };
 /// The waker of one `block_on`, which may outlive that `block_on` (rule 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ enum Poll {
 }
 
 /// A `block_on` in progress.
-struct BlockOn<W> {
+struct BlockOn<'a> {
     future: Future,
     waker: Waker,
     /// True if the waker fired since the task last parked.
@@ -78,21 +78,21 @@ struct BlockOn<W> {
     /// True if the same step begins again when it is over.
     looks_again: bool,
     /// The reference by which `block_on` keeps its task alive.
-    _keeps: Arc<W>,
+    _keeps: Handle<'a>,
 }
 
-enum Kind<W> {
+enum Kind<'a> {
     Idle,
     Gc,
     Program(Program),
     /// Holds the task to put on another queue, until it has done so.
-    Helper(Option<Arc<W>>),
+    Helper(Option<Handle<'a>>),
 }
 
 /// The model's state of a task.
-struct Record<W> {
-    kind: Kind<W>,
-    arc: Weak<W>,
+struct Record<'a> {
+    kind: Kind<'a>,
+    arc: Weak<Wrapped<'a>>,
     state: State,
     mask: CpuMask,
     /// The CPU that runs it, or has not finished leaving it.
@@ -107,7 +107,7 @@ struct Record<W> {
     /// The CPU of the queue that it went into last.
     last_queue: usize,
     /// Where it goes once it is off its CPU (rule 6).
-    stash: Option<(Arc<W>, usize)>,
+    stash: Option<(Handle<'a>, usize)>,
     need_resched: bool,
     force_resched: bool,
     preempt_off: u32,
@@ -120,8 +120,8 @@ struct Record<W> {
     again: u64,
     /// The [`Program::longest_burst`] of its program; of an empty one for gc and the helpers.
     longest_burst: u64,
-    block: Option<BlockOn<W>>,
-    handles: Vec<Option<Arc<W>>>,
+    block: Option<BlockOn<'a>>,
+    handles: Vec<Option<Handle<'a>>>,
     /// The number of handles of other tasks that hold this task.
     held: usize,
     /// The waker of the one task that may join it, as `AtomicWaker` has it.
@@ -130,7 +130,7 @@ struct Record<W> {
 }
 
 /// A piece of a call that is done with interrupts off, whatever task runs.
-enum Act<W> {
+enum Act<'a> {
     /// A wake, which asks for rescheduling or not.
     Wake(Waker, bool),
     /// The rest of a wake that has chosen a queue.
@@ -140,7 +140,7 @@ enum Act<W> {
         resched: bool,
     },
     Put {
-        task: Arc<W>,
+        task: Handle<'a>,
         on: usize,
         resched: bool,
     },
@@ -164,15 +164,15 @@ enum Ahead {
     Computes(u64),
 }
 
-struct Cpu<S: ModelScheduler> {
-    scheduler: S,
+struct Cpu<'a> {
+    scheduler: Box<dyn Scheduler<'a> + 'a>,
     /// The time at which it next acts.
     clock: u64,
     ahead: Ahead,
     next_tick: u64,
     /// The times at which interrupts of other CPUs arrive, or have arrived; ascending.
     interrupts: VecDeque<u64>,
-    current: Arc<S::Task>,
+    current: Handle<'a>,
     current_since: u64,
     /// The time since when it has idled while some ready task may run here, if that is checked.
     beside_since: Option<u64>,
@@ -180,11 +180,11 @@ struct Cpu<S: ModelScheduler> {
     picked: Option<TaskId>,
     /// The task that is being left, while the switch lasts.
     leaving: Option<TaskId>,
-    acts: VecDeque<Act<S::Task>>,
-    idle: Arc<S::Task>,
+    acts: VecDeque<Act<'a>>,
+    idle: Handle<'a>,
     /// True if idle picks once more before it waits for interrupts.
     idle_picks: bool,
-    exited: VecDeque<Arc<S::Task>>,
+    exited: VecDeque<Handle<'a>>,
     gc: TaskId,
     gc_waker: Option<Waker>,
     gc_streak: u64,
@@ -198,7 +198,7 @@ struct Cpu<S: ModelScheduler> {
     turns: u64,
 }
 
-impl<S: ModelScheduler> Cpu<S> {
+impl Cpu<'_> {
     /// Returns the time of its next interrupt, as far as is known. Timers have one of their own if
     /// they are exact.
     fn next_interrupt(&self, exact: bool) -> u64 {
@@ -257,13 +257,13 @@ enum Why {
 
 type Step<T = ()> = Result<T, Violation>;
 
-pub(super) struct Machine<'a, S: ModelScheduler, F> {
+pub(super) struct Machine<'a> {
     config: &'a Config,
-    wrap: F,
+    wrap: &'a mut dyn FnMut(ModelTask) -> Handle<'a>,
     now: u64,
     limit: u64,
-    tasks: Vec<Record<S::Task>>,
-    cpus: Vec<Cpu<S>>,
+    tasks: Vec<Record<'a>>,
+    cpus: Vec<Cpu<'a>>,
     wait_queues: BTreeMap<u32, WaitQueue>,
     /// The counter of queue choices (rule 12).
     choices: usize,
@@ -284,13 +284,13 @@ pub(super) struct Machine<'a, S: ModelScheduler, F> {
     log: Log,
 }
 
-impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
+impl<'a> Machine<'a> {
     /// Boots the machine, by rule 1.
     pub(super) fn boot(
         config: &'a Config,
         main: &Program,
-        mut make: impl FnMut(usize) -> S,
-        wrap: F,
+        make: &mut dyn FnMut(usize) -> Box<dyn Scheduler<'a> + 'a>,
+        wrap: &'a mut dyn FnMut(ModelTask) -> Handle<'a>,
     ) -> Self {
         rest(); // clears the state of a run that panicked
         (config.on_time)(0);
@@ -377,8 +377,8 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
                     return Ok(());
                 }
                 // A timer of gc ends no wait of another task.
-                let helps = |cpu: &Cpu<S>, task| self.alive == 0 || task != cpu.gc;
-                let is_stuck = |cpu: &Cpu<S>| !cpu.wheel.values().any(|w| helps(cpu, w.task));
+                let helps = |cpu: &Cpu<'_>, task| self.alive == 0 || task != cpu.gc;
+                let is_stuck = |cpu: &Cpu<'_>| !cpu.wheel.values().any(|w| helps(cpu, w.task));
                 if self.cpus.iter().all(is_stuck)
                     && !(self.config.breaks_deadlocks && self.break_deadlock())
                 {
@@ -425,7 +425,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
     }
 
     /// Returns true if a CPU is idle, with nothing to do before its next tick.
-    fn rests(&self, cpu: &Cpu<S>) -> bool {
+    fn rests(&self, cpu: &Cpu<'_>) -> bool {
         cpu.ready == 0
             && Arc::ptr_eq(&cpu.current, &cpu.idle)
             && cpu.leaving.is_none()
@@ -477,7 +477,7 @@ impl<'a, S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'a, S, F> {
         HERE.set(Some((c, Arc::as_ptr(&self.cpus[c].current).cast())));
     }
 
-    fn act(&mut self, c: usize, act: Act<S::Task>) -> Step {
+    fn act(&mut self, c: usize, act: Act<'a>) -> Step {
         match act {
             Act::Wake(waker, resched) => self.wake(c, waker, resched),
             Act::Look { waker, on, resched } => self.look(c, waker, on, resched),

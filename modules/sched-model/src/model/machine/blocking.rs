@@ -3,14 +3,14 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{Act, BlockOn, Future, Kind, MAIN, Machine, Poll, Record, Step, TimerKey, Waker, Why};
-use crate::model::{ModelScheduler, ModelTask, State, TaskId, Violation, What};
+use crate::model::{State, TaskId, Violation, What};
 
 /// The longest wait of gc on the newer line: 100 ms.
 const GC_TICKS: u64 = 10;
 
-impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
+impl<'a> Machine<'a> {
     /// Starts a `block_on`. The next step polls it.
-    pub(super) fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<S::Task> {
+    pub(super) fn block_on(&mut self, c: usize, future: Future) -> &mut BlockOn<'a> {
         let id = self.current(c);
         self.wakers += 1;
         self.tasks[id.0].block.insert(BlockOn {
@@ -26,7 +26,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         })
     }
 
-    pub(super) fn sleep(&mut self, c: usize, deadline: u64) -> &mut BlockOn<S::Task> {
+    pub(super) fn sleep(&mut self, c: usize, deadline: u64) -> &mut BlockOn<'a> {
         let timer = None;
         self.block_on(c, Future::Sleep { deadline, timer })
     }
@@ -77,7 +77,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     }
 
     /// Parks the task, or yields if it was woken since the poll.
-    fn park(&mut self, c: usize, id: TaskId, mut block: BlockOn<S::Task>) -> Step {
+    fn park(&mut self, c: usize, id: TaskId, mut block: BlockOn<'a>) -> Step {
         block.polled = false;
         // On the newer line nothing comes between the two.
         let woke = std::mem::take(&mut block.woke) && !self.config.is_06();
@@ -95,7 +95,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.resched(c, Why::Other)
     }
 
-    pub(super) fn poll(&mut self, c: usize, block: &mut BlockOn<S::Task>) -> Step<Poll> {
+    pub(super) fn poll(&mut self, c: usize, block: &mut BlockOn<'a>) -> Step<Poll> {
         let waker = block.waker;
         Ok(match &mut block.future {
             Future::Never => Poll::Pending,
@@ -173,7 +173,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     /// Opens the wait queue of the first task that waits, since the run would otherwise never end.
     /// Returns false if only main waits.
     pub(super) fn break_deadlock(&mut self) -> bool {
-        let waits_at = |task: &Record<S::Task>| match &task.block.as_ref()?.future {
+        let waits_at = |task: &Record| match &task.block.as_ref()?.future {
             Future::Wait { queue, .. } if task.state == State::Blocked => Some(*queue),
             _ => None,
         };
@@ -220,16 +220,13 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 break;
             };
             let id = task.id();
-            match Arc::try_unwrap(task) {
-                Ok(task) => {
-                    drop(task);
-                    self.note(c, What::Freed, id);
-                }
-                Err(task) => {
-                    // One owner is the list, and the others are the handles that other tasks hold.
-                    self.check_owners(&task, 1 + self.tasks[id.0].held)?;
-                    self.cpus[c].exited.push_back(task);
-                }
+            if Arc::strong_count(&task) == 1 {
+                drop(task);
+                self.note(c, What::Freed, id);
+            } else {
+                // One owner is the list, and the others are the handles that other tasks hold.
+                self.check_owners(&task, 1 + self.tasks[id.0].held)?;
+                self.cpus[c].exited.push_back(task);
             }
         }
         self.cpus[c].gc_waker = Some(waker);

@@ -1,23 +1,23 @@
 //! The checks at each pick, and while tasks wait.
 
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 
 use super::{Machine, Record, Step, Why};
-use crate::model::{Label, ModelScheduler, ModelTask, State, TaskId, Violation};
+use crate::model::{Handle, Label, State, TaskId, Violation};
 
-impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
+impl<'a> Machine<'a> {
     pub(super) fn ready_on(&self, c: usize) -> Vec<Label> {
         self.labels(|task| task.queued_on == Some(c))
     }
 
     /// Checks a pick for every fault, and accounts for waits.
-    pub(super) fn check_pick(&mut self, c: usize, next: &Arc<S::Task>, why: Why) -> Step {
+    pub(super) fn check_pick(&mut self, c: usize, next: &Handle<'_>, why: Why) -> Step {
         let label = next.label().clone();
         let id = label.id;
         let known = self
             .tasks
             .get(id.0)
-            .is_some_and(|task| task.arc.as_ptr() == Arc::as_ptr(next));
+            .is_some_and(|task| ptr::addr_eq(task.arc.as_ptr(), Arc::as_ptr(next)));
         if !known {
             return Err(Violation::Unknown { task: label });
         }
@@ -139,7 +139,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     }
 
     /// Returns the CPU that a task must run on next, if it was preempted.
-    fn required_cpu(&self, task: &Record<S::Task>) -> Option<usize> {
+    fn required_cpu(&self, task: &Record<'_>) -> Option<usize> {
         task.preempted_on.filter(|_| self.config.preempted_stay)
     }
 
@@ -191,7 +191,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
 
     /// Checks a task's number of owners. A scheduler may remember the last pick until the next one, beyond a migration
     /// and, on another CPU, an exit.
-    pub(super) fn check_owners(&self, task: &Arc<S::Task>, expected: usize) -> Step {
+    pub(super) fn check_owners(&self, task: &Handle<'_>, expected: usize) -> Step {
         let found = Arc::strong_count(task);
         let id = Some(task.id());
         let remember = self.cpus.iter().filter(|cpu| cpu.picked == id).count();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Act, Ahead, Kind, Machine, Step, Waker};
-use crate::model::{Logged, ModelScheduler, ModelTask, State, TaskId, What};
+use crate::model::{Handle, Logged, State, TaskId, What};
 
-impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
+impl<'a> Machine<'a> {
     /// Takes the timer's interrupt, if it is due (rule 10). Ticks that were missed with interrupts
     /// off are one tick. Returns true if it was due.
     pub(super) fn timer_interrupt(&mut self, c: usize) -> bool {
@@ -137,7 +137,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
 
     /// Does the rest of a wake: puts the task, once it is off its CPU. Until then the waker spins,
     /// or leaves it to that CPU.
-    pub(super) fn unblock(&mut self, c: usize, task: Arc<S::Task>, on: usize, resched: bool) {
+    pub(super) fn unblock(&mut self, c: usize, task: Handle<'a>, on: usize, resched: bool) {
         let id = task.id();
         if let Some(busy) = self.tasks[id.0].on_cpu {
             self.wake_spins += 1;
@@ -157,7 +157,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    fn put_woken(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
+    fn put_woken(&mut self, c: usize, task: Handle<'a>, on: usize) {
         let id = task.id();
         self.note(c, What::Woken(on), id);
         self.log(c, Logged::Woken(on as u8), id);

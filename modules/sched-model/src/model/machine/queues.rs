@@ -4,18 +4,13 @@ use std::sync::Arc;
 
 use super::{Kind, MAIN, MASKS, Machine, Record, Step, Why};
 use crate::model::{
-    CpuMask, Event, Label, Left, Logged, ModelScheduler, ModelTask, Program, State, TaskId,
-    TaskReport, Violation, What,
+    CpuMask, Event, Handle, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport,
+    Violation, What,
 };
 
-impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
+impl<'a> Machine<'a> {
     /// Makes a task, as `TaskInner::new(..).into_arc()` does.
-    pub(super) fn new_task(
-        &mut self,
-        name: &str,
-        kind: Kind<S::Task>,
-        mask: CpuMask,
-    ) -> Arc<S::Task> {
+    pub(super) fn new_task(&mut self, name: &str, kind: Kind<'a>, mask: CpuMask) -> Handle<'a> {
         let inner = ModelTask::new(self.tasks.len(), name);
         let label = inner.label.clone();
         let longest_burst = match &kind {
@@ -25,7 +20,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
                 Program::new(name, []).longest_burst(self.config)
             }
         };
-        let task = Arc::new((self.wrap)(inner));
+        let task = (self.wrap)(inner);
         MASKS.with_borrow_mut(|masks| masks.push(mask));
         self.tasks.push(Record {
             kind,
@@ -73,7 +68,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.cpus[c].current.id()
     }
 
-    pub(super) fn labels(&self, which: impl Fn(&Record<S::Task>) -> bool) -> Vec<Label> {
+    pub(super) fn labels(&self, which: impl Fn(&Record<'_>) -> bool) -> Vec<Label> {
         let chosen = self.tasks.iter().filter(|task| which(task));
         chosen.map(|task| task.report.label.clone()).collect()
     }
@@ -136,7 +131,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         }
     }
 
-    pub(super) fn add(&mut self, c: usize, task: Arc<S::Task>, on: usize) {
+    pub(super) fn add(&mut self, c: usize, task: Handle<'a>, on: usize) {
         let id = task.id();
         self.enqueue(on, id);
         self.note(c, What::Spawned(on), id);
@@ -144,7 +139,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.cpus[on].scheduler.add_task(task);
     }
 
-    pub(super) fn put(&mut self, on: usize, task: Arc<S::Task>, preempt: bool) {
+    pub(super) fn put(&mut self, on: usize, task: Handle<'a>, preempt: bool) {
         self.enqueue(on, task.id());
         self.cpus[on].scheduler.put_prev_task(task, preempt);
     }
@@ -217,7 +212,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
         self.take_on(c, idle, why)
     }
 
-    fn take_on(&mut self, c: usize, next: Arc<S::Task>, why: Why) -> Step {
+    fn take_on(&mut self, c: usize, next: Handle<'a>, why: Why) -> Step {
         self.spend(c);
         let cpu = &mut self.cpus[c];
         cpu.clock += self.config.pick_cost(cpu.ready);
@@ -230,7 +225,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
 
     /// Switches, as `switch_to` does, for a pick and for a migration helper. A task that is still
     /// ready has yielded or was preempted.
-    pub(super) fn switch_to(&mut self, c: usize, next: Arc<S::Task>, ready: Left) -> Step {
+    pub(super) fn switch_to(&mut self, c: usize, next: Handle<'a>, ready: Left) -> Step {
         let now = self.now;
         let (from, to) = (self.current(c), next.id());
         let task = &mut self.tasks[to.0];

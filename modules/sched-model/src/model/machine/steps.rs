@@ -1,14 +1,12 @@
 //! The steps of tasks: idle, helpers and programs.
 
-use std::sync::Arc;
-
 use super::{Act, Ahead, Future, Kind, MAIN, MASKS, Machine, Step};
-use crate::model::{CpuMask, Left, ModelScheduler, ModelTask, Op, State, TaskId, What};
+use crate::model::{CpuMask, Handle, Left, Op, State, TaskId, What};
 
 /// A number of permits that does not run out.
 const FOR_ALL: u64 = u64::MAX / 2;
 
-impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
+impl<'a> Machine<'a> {
     /// Takes a step of idle, as `run_idle` does: picks once after each interrupt, then waits for
     /// the next.
     pub(super) fn idle_step(&mut self, c: usize) -> Step {
@@ -23,7 +21,7 @@ impl<S: ModelScheduler, F: FnMut(ModelTask) -> S::Task> Machine<'_, S, F> {
     }
 
     /// Takes the steps of a migration helper, as `migrate_entry` does, and its exit (rule 9).
-    pub(super) fn helper_step(&mut self, c: usize, migrated: Option<Arc<S::Task>>) {
+    pub(super) fn helper_step(&mut self, c: usize, migrated: Option<Handle<'a>>) {
         let Some(task) = migrated else {
             self.exit(c);
             return;
