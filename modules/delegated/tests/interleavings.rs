@@ -41,6 +41,17 @@ mod interleavings {
         println!("interleavings: delegated: {name}: {executions} executions");
     }
 
+    /// Starts a thread on what is shared. A scenario gives each agent and each CPU one: the main thread,
+    /// which starts them, would have to be preempted to run late, and the checker limits preemptions.
+    fn start<S, T>(shared: &Arc<S>, body: impl FnOnce(&S) -> T + 'static) -> thread::JoinHandle<T>
+    where
+        S: 'static,
+        T: 'static,
+    {
+        let shared = Arc::clone(shared);
+        thread::spawn(move || body(&shared))
+    }
+
     /// Takes all decisions that wait.
     fn take_all(decisions: &Decisions) -> Vec<u64> {
         let mut taken = Vec::new();
@@ -83,12 +94,11 @@ mod interleavings {
         for (name, one, two, wanted) in cases {
             explore(name, move || {
                 let decisions = Arc::new(Decisions::default());
-                let other = Arc::clone(&decisions);
-                let first = thread::spawn(move || one(&other, &[11]));
-                let other = Arc::clone(&decisions);
-                let second = thread::spawn(move || two(&other, wanted));
-                let mut taken = take_all(&decisions);
+                let first = start(&decisions, move |shared| one(shared, &[11]));
+                let second = start(&decisions, move |shared| two(shared, wanted));
+                let cpu = start(&decisions, take_all);
                 let (first, second) = (first.join().unwrap(), second.join().unwrap());
+                let mut taken = cpu.join().unwrap();
                 taken.extend(take_all(&decisions));
                 let of = |agent: u64| taken.iter().filter(move |d| **d / 10 == agent).copied();
                 assert_eq!(of(1).collect::<Vec<_>>(), first);
@@ -105,10 +115,10 @@ mod interleavings {
             let decisions = Arc::new(Decisions::default());
             let before = push_all(&decisions, &[3, 5]);
             assert_eq!(before.len(), 2);
-            let other = Arc::clone(&decisions);
-            let agent = thread::spawn(move || push_all(&other, &[7, 9]));
-            let mut taken = take_all(&decisions);
+            let agent = start(&decisions, |shared| push_all(shared, &[7, 9]));
+            let cpu = start(&decisions, take_all);
             let added = agent.join().unwrap();
+            let mut taken = cpu.join().unwrap();
             taken.extend(take_all(&decisions));
             assert_eq!(taken, [before, added].concat());
             assert!(decisions.is_empty());
@@ -123,10 +133,10 @@ mod interleavings {
             let decisions = Arc::new(Decisions::default());
             let position = decisions.push(3).unwrap();
             decisions.push(5).unwrap();
-            let other = Arc::clone(&decisions);
-            let agent = thread::spawn(move || other.withdraw(position, 3));
-            let taken = take_all(&decisions);
+            let agent = start(&decisions, move |shared| shared.withdraw(position, 3));
+            let cpu = start(&decisions, take_all);
             let was_withdrawn = agent.join().unwrap();
+            let taken = cpu.join().unwrap();
             let expected: &[u64] = if was_withdrawn { &[5] } else { &[3, 5] };
             assert_eq!(taken, expected);
         });
@@ -142,15 +152,16 @@ mod interleavings {
         for (name, decide) in cases {
             explore(name, move || {
                 let decisions = Arc::new(Decisions::default());
-                let other = Arc::clone(&decisions);
-                let agent = thread::spawn(move || {
-                    assert_eq!(decide(&other, &[3]), [3]);
-                    other.are_awaited()
+                let agent = start(&decisions, move |shared| {
+                    assert_eq!(decide(shared, &[3]), [3]);
+                    shared.are_awaited()
                 });
-                let finds = decisions.first().is_some()
-                    || decisions.become_free() && decisions.first().is_some();
+                let cpu = start(&decisions, |shared| {
+                    let finds = || shared.first().is_some();
+                    finds() || shared.become_free() && finds()
+                });
                 let is_interrupted = agent.join().unwrap();
-                assert!(finds || is_interrupted);
+                assert!(cpu.join().unwrap() || is_interrupted);
             });
         }
     }
@@ -162,20 +173,21 @@ mod interleavings {
             let shared = Arc::new((Bell::default(), [Messages::default(), Messages::default()]));
             shared.1.iter().for_each(|ring| ring.set_length(2));
             let tells = [0, 1].map(|cpu| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    assert!(shared.1[cpu].push([cpu as u64; 2]));
-                    shared.0.ring()
+                start(&shared, move |(bell, rings)| {
+                    assert!(rings[cpu].push([cpu as u64; 2]));
+                    bell.ring()
                 })
             });
-            let (bell, rings) = &*shared;
-            bell.silence();
-            let read = || rings.iter().filter(|ring| ring.pop().is_some()).count();
-            let first = read();
-            let is_told = bell.wait();
+            let read =
+                |rings: &[Messages]| rings.iter().filter(|ring| ring.pop().is_some()).count();
+            let agent = start(&shared, move |(bell, rings)| {
+                bell.silence();
+                (read(rings), bell.wait())
+            });
             let is_interrupted = tells.map(|told| told.join().unwrap()).contains(&true);
+            let (first, is_told) = agent.join().unwrap();
             assert!(first == 2 || is_told || is_interrupted);
-            assert_eq!(first + read(), 2);
+            assert_eq!(first + read(&shared.1), 2);
         });
     }
 
@@ -185,13 +197,11 @@ mod interleavings {
         explore("an agent reads while a CPU writes", || {
             let ring = Arc::new(Messages::default());
             ring.set_length(2);
-            let other = Arc::clone(&ring);
-            let cpu = thread::spawn(move || {
-                let has_room = |n: &u64| other.push([*n, *n]);
+            let cpu = start(&ring, |ring| {
+                let has_room = |n: &u64| ring.push([*n, *n]);
                 (1..5).filter(has_room).collect::<Vec<u64>>()
             });
-            let other = Arc::clone(&ring);
-            let agent = thread::spawn(move || (0..2).filter_map(|_| other.pop()).collect());
+            let agent = start(&ring, |ring| (0..2).filter_map(|_| ring.pop()).collect());
             let written = cpu.join().unwrap();
             let mut read: Vec<_> = agent.join().unwrap();
             while let Some(words) = ring.pop() {
@@ -217,12 +227,12 @@ mod interleavings {
             ring.set_length(2);
             assert!(ring.push([1, 1]) && ring.push([2, 2]));
             let agents = [1, 2].map(|reads| {
-                let ring = Arc::clone(&ring);
-                thread::spawn(move || (0..reads).filter_map(|_| ring.pop()).count())
+                start(&ring, move |ring| {
+                    (0..reads).filter_map(|_| ring.pop()).count()
+                })
             });
-            let other = Arc::clone(&ring);
-            let cpu = thread::spawn(move || (3..5).filter(|&n| other.push([n, n])).count());
-            agents.map(|agent| agent.join().unwrap());
+            let cpu = start(&ring, |ring| (3..5).filter(|&n| ring.push([n, n])).count());
+            let _read = agents.map(|agent| agent.join().unwrap());
             let meanwhile = cpu.join().unwrap();
             let later = (5..9).take_while(|&n| ring.push([n, n])).count();
             assert!(later <= 2, "{meanwhile} and {later} had room");
@@ -242,9 +252,7 @@ mod interleavings {
             ));
             shared.0.set(in_flight);
             let wants = [1, 2].map(|cpu| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let (word, stack, is_taken) = &*shared;
+                start(&shared, move |(word, stack, is_taken)| {
                     let mut status = word.get();
                     if status.state() == State::InFlight {
                         if word.await_landing(cpu, status) {
@@ -262,11 +270,13 @@ mod interleavings {
                     false
                 })
             });
-            let (word, stack, _) = &*shared;
-            // SAFETY: the task is in flight here.
-            stack.with_mut(|at| unsafe { *at = 7 });
-            word.set(in_flight.with(State::Ready, 0));
-            let interrupted = word.take_waiters();
+            let flies = start(&shared, move |(word, stack, _)| {
+                // SAFETY: the task is in flight here.
+                stack.with_mut(|at| unsafe { *at = 7 });
+                word.set(in_flight.with(State::Ready, 0));
+                word.take_waiters()
+            });
+            let interrupted = flies.join().unwrap();
             for (cpu, waits) in [1, 2].into_iter().zip(wants) {
                 let waits = waits.join().unwrap();
                 assert!(!waits || interrupted >> cpu & 1 != 0, "CPU {cpu} waits");
