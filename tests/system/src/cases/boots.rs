@@ -72,7 +72,7 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         cases.push(case(name, move |context| check_boot_log(context, policy)).builds(ANY_ARCH));
     }
     // Each has an image of its own.
-    project.in_turn(cases, 1, 2)
+    project.in_turn(cases, 1, 3)
 }
 
 /// Makes a case that passes if the selftest of that name ends well.

@@ -25,7 +25,7 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         let check = move |context: &Context| check_bound(context, arch);
         cases.push(case(name, check).builds(arch));
     }
-    for policy in ["sched_mlfq", "stock_cfs"] {
+    for policy in project.in_turn(["sched_mlfq", "stock_cfs"], 0, 2) {
         let name =
             format!("qemu: figures do not depend on what else is in the image, realtime {policy}");
         let check = move |context: &Context| compare_images(context, policy);

@@ -30,10 +30,10 @@ pub fn results(call: Call) -> Result<Results> {
     Results::of(&call.text()?)
 }
 
-/// Runs the agents that misbehave, with these variables. Each must behave as its phase says.
-pub fn run_faults(context: &Context, variables: &str) -> Result<()> {
-    let run = format!("run A=apps/delegated/faults FEATURES={DELEGATED} SCALE=4 {variables}");
-    let said = context.make(run).text()?;
+/// Runs the agents that misbehave by this call of make. Each must behave as its phase says.
+pub fn run_faults(make: Call) -> Result<()> {
+    let run = format!("run A=apps/delegated/faults FEATURES={DELEGATED} SCALE=4");
+    let said = make.args(run).text()?;
     ensure!(said.contains("replaced"), "not all faults ran");
     Ok(())
 }

@@ -14,24 +14,25 @@ use crate::{
     results::Results,
 };
 
-/// The app that runs under every policy on [`ANY_ARCH`], and under one in [`PARTS`] of them on the other
-/// architectures and on several CPUs. On the ArceOS of 2026 it runs under every policy on every
-/// architecture.
+/// The app that runs on every architecture and on several CPUs. On the ArceOS of 2026 it runs under
+/// every policy.
 const EVERYWHERE: &str = "realtime";
-/// The apps that run under one in [`PARTS`] of the policies in turn, because an image takes seconds to
-/// link. All of these cells are in the published tables, and a sample of those is measured again.
+/// The apps that run on [`ANY_ARCH`]. All of these cells are in the published tables, and a sample of
+/// those is measured again.
 const FEW_POLICIES: &[&str] = &[
     "yield", "batch", "equal", "unequal", "held", "occupy", "pipeline", COROUTINES,
 ];
-/// The gate takes two of the twelve policies for each of these apps, and another two at the next
-/// commit. `T=` takes all.
-const PARTS: usize = 6;
+/// The gate takes every twelfth policy for each app, because an image takes seconds to link, and others at
+/// the next commit. `T=` takes all.
+const PARTS: usize = 12;
+/// It takes every third for [`EVERYWHERE`] on [`ANY_ARCH`], and PBG each time.
+const PARTS_HERE: usize = 3;
 /// The name of their cases.
 const AGENTS: &str = "a program with agents";
 /// The programs with agents, of which the gate takes a third.
 const WITH_AGENTS: [&str; 5] = ["fifo", "fifo-per-cpu", "shinjuku", "planned", "bandwidth"];
-/// The gate takes one of the twelve policies for each app beside the test programs.
-const PARTS_OF_OWN: usize = 12;
+/// The policy that measures and replays.
+const PBG: &str = "sched_pbg";
 /// The app whose tasks serve coroutines.
 const COROUTINES: &str = "services";
 /// The scale of all cells. A run is then a few ticks long.
@@ -42,21 +43,22 @@ const CPUS: u32 = 4;
 const BOOTS: usize = 2;
 
 pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
-    let every = ("every policy", Vec::from_iter(&project.policies));
     let in_turn = |offset, parts| {
         let policies = project.in_turn(&project.policies, offset, parts);
         ("policies in turn", policies)
     };
     let mut cases = Vec::new();
-    for (at, arch) in project.arches.iter().enumerate() {
-        cases.push(match arch == ANY_ARCH {
-            true => under(&every, arch, EVERYWHERE, 1),
-            false => under(&in_turn(at, PARTS), arch, EVERYWHERE, 1),
-        });
+    let others = project.arches.iter().enumerate();
+    let others = others.filter(|(_, arch)| *arch != ANY_ARCH);
+    cases.extend(others.map(|(at, arch)| under(&in_turn(at, PARTS), arch, EVERYWHERE, 1)));
+    let mut here = in_turn(0, PARTS_HERE);
+    if !here.1.iter().any(|policy| *policy == PBG) {
+        here.1
+            .extend(project.policies.iter().find(|policy| *policy == PBG));
     }
-    let name =
-        format!("qemu: PBG has the lowest average turnaround of all, {ANY_ARCH}, {EVERYWHERE}");
-    let best = case(name, |context| check_pbg(context, ANY_ARCH, EVERYWHERE));
+    cases.push(under(&here, ANY_ARCH, EVERYWHERE, 1));
+    let name = format!("qemu: PBG has the lowest average turnaround, {ANY_ARCH}, {EVERYWHERE}");
+    let best = case(name, move |context| check_pbg(context, &here.1));
     let best = best.boots(EVERYWHERE, ANY_ARCH);
     cases.push(best.holds(&results_folder(ANY_ARCH, 1)));
     let few = FEW_POLICIES.iter().enumerate();
@@ -76,7 +78,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     for smp in project.in_turn([1, CPUS], 0, 2) {
         let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}, {smp} CPUs");
         let faults = case(name, move |context| {
-            run_faults(context, &format!("SMP={smp} ARCH={ANY_ARCH}"))
+            run_faults(context.make(format!("SMP={smp} ARCH={ANY_ARCH}")))
         });
         cases.push(faults.builds(ANY_ARCH));
     }
@@ -84,7 +86,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         let folder = format!("apps/delegated/{app}");
         cases.push(if project.apps.contains(&folder) {
             // It runs under every policy, and has agents under one.
-            let (_, mut policies) = in_turn(3, PARTS_OF_OWN);
+            let (_, mut policies) = in_turn(3, PARTS);
             policies.retain(|&policy| policy != DELEGATED);
             policies.extend(project.policies.iter().find(|&policy| policy == DELEGATED));
             under(&(AGENTS, policies), ANY_ARCH, app, 1)
@@ -102,9 +104,9 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         let app = app.to_string_lossy().into_owned();
         cases.push(own_suite(&app));
         cases.push(if project.apps.contains(&folder) {
-            under(&in_turn(1, PARTS_OF_OWN), ANY_ARCH, &app, 1)
+            under(&in_turn(1, PARTS), ANY_ARCH, &app, 1)
         } else {
-            let (group, few) = in_turn(2, PARTS_OF_OWN);
+            let (group, few) = in_turn(2, PARTS);
             let name = format!("qemu: {group}, {ANY_ARCH}, {app}");
             case(name, move |context| run_plain(context, &folder, &few)).builds(ANY_ARCH)
         });
@@ -192,21 +194,20 @@ fn check_cells(
     Ok(())
 }
 
-/// Checks that no policy's average is as low as that of PBG's replay.
-fn check_pbg(context: &Context, arch: &str, app: &str) -> Result<()> {
-    let policies = Vec::from_iter(&context.project.policies);
-    if results_of(arch, 1, app, "sched_pbg").is_err() {
-        run_cells(context, arch, app, 1, &policies)?;
+/// Checks that none of these policies has an average as low as that of PBG's replay.
+fn check_pbg(context: &Context, policies: &[&String]) -> Result<()> {
+    if results_of(ANY_ARCH, 1, EVERYWHERE, PBG).is_err() {
+        run_cells(context, ANY_ARCH, EVERYWHERE, 1, policies)?;
     }
     let average = |policy: &str, phase: &str| -> Result<u64> {
-        let results = results_of(arch, 1, app, policy)?;
+        let results = results_of(ANY_ARCH, 1, EVERYWHERE, policy)?;
         Ok(results.phase(phase)?.avg_turnaround_ns)
     };
-    let best = average("sched_pbg", "replay")?;
+    let best = average(PBG, "replay")?;
     let mut others = 0;
     for policy in policies.iter().filter(|policy| !has_replay(policy)) {
         let average = average(policy, "run")?;
-        context.say(format_args!("{policy} {average}, sched_pbg {best}"));
+        context.say(format_args!("{policy} {average}, {PBG} {best}"));
         ensure!(best < average, "{policy} is as good");
         others += 1;
     }

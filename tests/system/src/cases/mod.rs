@@ -35,7 +35,8 @@ use anyhow::Result;
 
 use crate::{frame::Case, project::Project};
 
-/// Returns the cases of all groups.
+/// Returns the cases of all groups. The gate takes a part of some groups in turn, because each case there
+/// has images of its own.
 pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     let mut cases = host::cases();
     cases.extend(matrix::cases(project)?);
@@ -50,20 +51,20 @@ pub fn all(project: &Project) -> Result<Vec<Case<'_>>> {
     cases.extend(coop::cases());
     cases.extend(balance::cases(project));
     cases.extend(soak::cases());
-    cases.extend(http::cases());
+    cases.extend(project.in_turn(http::cases(), 0, 3));
     cases.extend(files::cases());
     cases.extend(connections::cases());
     cases.extend(trace::cases(project));
     cases.extend(simulate::cases());
     cases.extend(profiles::cases(project));
-    cases.extend(record::cases());
+    cases.extend(project.in_turn(record::cases(), 1, 3));
     cases.extend(damage::cases(project));
-    cases.extend(polls::cases());
+    cases.extend(project.in_turn(polls::cases(), 0, 2));
     cases.extend(boots::cases(project));
     cases.extend(console::cases());
     cases.extend(signals::cases());
     cases.extend(wrong_calls::cases());
-    cases.extend(joins::cases());
+    cases.extend(project.in_turn(joins::cases(), 1, 2));
     cases.extend(clocks::cases(project));
     Ok(cases)
 }

@@ -13,7 +13,7 @@ use crate::{
 
 pub fn cases(project: &Project) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
-    for arch in &project.arches {
+    for arch in project.in_turn(&project.arches, 2, 3) {
         cases.push(built_in(arch, "realtime", 100, 1));
     }
     for arch in project.in_turn(&project.arches, 1, 3) {

@@ -15,7 +15,8 @@ pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
         let name = format!("qemu: realtime {arch} sched_pbg, traced");
         case(name, move |context| check_bins(context, arch)).builds(arch)
     };
-    let mut cases: Vec<_> = project.arches.iter().map(of_arch).collect();
+    let arches = project.in_turn(&project.arches, 2, 3);
+    let mut cases: Vec<_> = arches.into_iter().map(of_arch).collect();
     let name = "qemu: realtime x86_64 sched_rr and sched_pbg, each switch";
     cases.push(case(name, replay_switches).builds("x86_64"));
     let name = "make: trace CPUS=1,4,64, each switch of the model";
