@@ -218,16 +218,16 @@ impl<M: TableSource> Agent<M> {
                 continue;
             };
             let message = Message::from_words(words);
-            let known = &mut self.known[message.task.index()];
-            let is_same = known.generation() == message.task.generation();
-            let is_overtaken = match message.kind {
-                Kind::TICK => (message.seq.wrapping_sub(known.seq()) as i32) < 0,
-                _ => message.seq.wrapping_sub(known.seq()) as i32 <= 0,
+            let known = &mut self.known[message.task().index()];
+            let is_same = known.generation() == message.task().generation();
+            let is_overtaken = match message.kind() {
+                Kind::TICK => (message.seq().wrapping_sub(known.seq()) as i32) < 0,
+                _ => message.seq().wrapping_sub(known.seq()) as i32 <= 0,
             };
             if is_same && is_overtaken {
                 continue;
             }
-            *known = Status::new(message.task.generation(), State::Free, 0, message.seq);
+            *known = Status::new(message.task().generation(), State::Free, 0, message.seq());
             self.note_refusal(message);
             return Some(words);
         }
@@ -236,13 +236,13 @@ impl<M: TableSource> Agent<M> {
 
     /// Keeps the CPUs that have refused a task since it became ready.
     fn note_refusal(&mut self, message: Message) {
-        let refused_by = &mut self.refused_by[message.task.index()];
-        if message.kind == Kind::AFFINITY {
-            *refused_by |= 1 << message.cpu;
+        let refused_by = &mut self.refused_by[message.task().index()];
+        if message.kind() == Kind::AFFINITY {
+            *refused_by |= 1 << message.cpu();
             if self.enclave.cpus.load(Relaxed) & !*refused_by == 0 {
-                *refused_by = 1 << message.cpu; // its affinity has changed meanwhile
+                *refused_by = 1 << message.cpu(); // its affinity has changed meanwhile
             }
-        } else if message.kind != Kind::RECALLED {
+        } else if message.kind() != Kind::RECALLED {
             *refused_by = 0;
         }
     }

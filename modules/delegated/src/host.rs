@@ -3,15 +3,16 @@
 use alloc::vec::Vec;
 
 use crate::agent::{Agent, Commit, Refused, Stopped};
-use crate::message::{Kind, Message};
+use crate::message::Message;
 use crate::status::TaskId;
 use crate::table::TableSource;
 
 /// A policy that an agent's task runs ([`serve`]), or the scheduler itself
 /// ([`set_fast_path`](crate::Enclave::set_fast_path)).
 pub trait AgentPolicy {
-    /// Is told what happened. After [`Kind::REDISCOVER`] it forgets all tasks. A task for which
-    /// [`is_ready`](Kind::is_ready) is true waits for a decision from then on.
+    /// Is told what happened. After [`Kind::REDISCOVER`](crate::Kind::REDISCOVER) it forgets all tasks. A task
+    /// for which [`is_ready`](crate::Kind::is_ready) is true waits for a decision from then on. On the fast
+    /// path it must not allocate.
     fn told(&mut self, message: Message);
 
     /// Chooses the ready task that runs next on a CPU that has nothing to do, and forgets it.
@@ -32,23 +33,31 @@ pub fn serve<M: TableSource>(
     policy: &mut impl AgentPolicy,
     yield_now: impl Fn(),
 ) -> Stopped {
-    loop {
-        while let Some(message) = agent.read() {
-            policy.told(message);
-        }
-        if agent.is_alone() {
-            let cpu = agent.cpu();
-            if let Some(task) = policy.choose(cpu)
-                && let Some(before) = agent.run_next(task)
-            {
-                recall(policy, before, cpu); // a message came first
-            }
-        } else {
-            decide(agent, policy);
+    while agent.is_alone() {
+        read_all(agent, policy);
+        let cpu = agent.cpu();
+        if let Some(task) = policy.choose(cpu)
+            && let Some(before) = agent.run_next(task)
+        {
+            recall(policy, before, cpu); // a message came first
         }
         if let Err(stopped) = agent.wait(&yield_now) {
             return stopped;
         }
+    }
+    loop {
+        read_all(agent, policy);
+        decide(agent, policy);
+        if let Err(stopped) = agent.wait(&yield_now) {
+            return stopped;
+        }
+    }
+}
+
+#[inline(always)]
+fn read_all<M: TableSource>(agent: &mut Agent<M>, policy: &mut impl AgentPolicy) {
+    while let Some(message) = agent.read() {
+        policy.told(message);
     }
 }
 
@@ -92,11 +101,5 @@ pub fn decide<M: TableSource>(agent: &Agent<M>, policy: &mut impl AgentPolicy) {
 /// Gives a task back to the policy, which waits for a decision again.
 #[cold]
 fn recall(policy: &mut impl AgentPolicy, task: TaskId, cpu: usize) {
-    policy.told(Message {
-        kind: Kind::RECALLED,
-        task,
-        seq: 0,
-        cpu,
-        run: 0,
-    });
+    policy.told(Message::recalled(task, cpu));
 }

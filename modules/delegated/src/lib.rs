@@ -52,6 +52,7 @@ mod handshake;
 mod host;
 mod message;
 mod outside;
+mod queue;
 mod ring;
 mod scheduler;
 #[cfg(feature = "model")]
@@ -65,6 +66,7 @@ pub use enclave::{Enclave, End, Refusal, Report, Settings};
 pub use host::{AgentPolicy, decide, serve};
 pub use message::{Kind, Kinds, Message};
 pub use outside::Outside;
+pub use queue::TaskQueue;
 pub use ring::{MAX_DECISIONS, MAX_MESSAGES};
 pub use scheduler::{Delegated, DelegatedScheduler, SmpDelegatedScheduler};
 #[cfg(feature = "model")]

@@ -100,33 +100,36 @@ impl Kinds {
     }
 }
 
-/// A message about a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A message about a task. It fits into two registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Tells what happened.
-    pub kind: Kind,
-    /// Names the task. It means nothing in [`Kind::REDISCOVER`].
-    pub task: TaskId,
-    /// The sequence number of the task. Messages from several CPUs may come in another order; the
-    /// higher number is later. [`Agent::read`](crate::Agent::read) leaves out those that a later one
-    /// has overtaken.
-    pub seq: u32,
-    /// The CPU on which it happened. For [`Kind::AFFINITY`] it is the CPU that refused the task, or the
-    /// one on which the task has to stay ([`State::Stays`](crate::State::Stays)).
-    pub cpu: usize,
-    /// The time for which the task has run since it came, in counts of the CPU's counter, modulo 2^48.
-    pub run: u64,
+    /// The status word, with the kind in place of the state.
+    event: u64,
+    /// The run time above the place of the task.
+    run: u64,
 }
 
 impl Message {
+    /// Creates a message about a task without run time, for a policy.
+    pub(crate) const fn recalled(task: TaskId, cpu: usize) -> Self {
+        let status = Status::new(task.generation(), State::Free, cpu, 0);
+        let place = task.to_bits() & 0xffff;
+        Self::from_words(Self::to_words(
+            status,
+            State::Free as u8,
+            Kind::RECALLED,
+            place,
+            0,
+        ))
+    }
+
     /// Returns the message that begins a rediscovery.
     pub(crate) const fn rediscover(cpu: usize) -> Words {
         let status = Status::new(0, State::Free, cpu, 0);
         Self::to_words(status, State::Free as u8, Kind::REDISCOVER, 0, 0)
     }
 
-    /// Packs the message into two words: the status word with the kind in place of the state, and the run
-    /// time above the place of the task. No message has two words that are 0. `state` is that of the status.
+    /// Packs the message into two words. No message has two words that are 0. `state` is that of the status.
     #[inline(always)]
     pub(crate) const fn to_words(
         status: Status,
@@ -141,13 +144,53 @@ impl Message {
 
     #[inline(always)]
     pub(crate) const fn from_words([event, run]: Words) -> Self {
-        let status = Status(event);
-        Self {
-            kind: Kind(event as u8),
-            task: TaskId::at(run as u32 & 0xffff, status),
-            seq: status.seq(),
-            cpu: status.cpu(),
-            run: run >> 16,
-        }
+        Self { event, run }
+    }
+
+    /// Returns what happened.
+    #[inline(always)]
+    pub const fn kind(self) -> Kind {
+        Kind(self.event as u8)
+    }
+
+    /// Returns the task. It means nothing in [`Kind::REDISCOVER`].
+    #[inline(always)]
+    pub const fn task(self) -> TaskId {
+        TaskId::at(self.run as u32 & 0xffff, Status(self.event))
+    }
+
+    /// Returns the sequence number of the task. Messages from several CPUs may come in another order; the
+    /// higher number is later. [`Agent::read`](crate::Agent::read) leaves out those that a later one
+    /// has overtaken.
+    #[inline(always)]
+    pub const fn seq(self) -> u32 {
+        Status(self.event).seq()
+    }
+
+    /// Returns the CPU on which it happened. For [`Kind::AFFINITY`] it is the CPU that refused the task, or the
+    /// one on which the task has to stay ([`State::Stays`]).
+    #[inline(always)]
+    pub const fn cpu(self) -> usize {
+        Status(self.event).cpu()
+    }
+
+    /// Returns the time for which the task has run since it came, in counts of the CPU's counter, modulo 2^48.
+    #[inline(always)]
+    pub const fn run(self) -> u64 {
+        self.run >> 16
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} {:?} on CPU {}, {}, after {}",
+            self.kind(),
+            self.task(),
+            self.cpu(),
+            self.seq(),
+            self.run()
+        )
     }
 }

@@ -40,8 +40,9 @@ pub type SmpDelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
     Delegated<T, C, M, WorkSharing<Outside<T, M>, <M as TableSource>::Smp>>;
 
 /// A scheduler around one for the tasks outside all enclaves.
-// The field that a pick reads first is first.
-#[repr(C)]
+// The field that a pick reads first is first. With this alignment the compiler also puts the scheduler first
+// in the run queue of `axtask`.
+#[repr(C, align(16))]
 pub struct Delegated<T, C, M: TableSource, S> {
     /// A delegated task, an agent or another CPU may have something for the next pick.
     attention: bool,
@@ -67,10 +68,12 @@ pub struct Delegated<T, C, M: TableSource, S> {
     in_flight: *mut Slot,
     /// The task that ran here and has left its enclave, while this CPU may still use its stack.
     leaving: Option<Handle<T, M>>,
+    /// The words of the CPU; null until it is known.
+    own: *const CpuWords,
     types: PhantomData<fn() -> C>,
 }
 
-// SAFETY: the pointers lead to slots of the table, which are never freed and are shared by all CPUs.
+// SAFETY: the pointers lead to slots and words of the table, which are never freed and are shared by all CPUs.
 unsafe impl<T: Send + Sync, C, M: TableSource, S: Send> Send for Delegated<T, C, M, S> {}
 
 /// Stands for the link of the running task, which was put back since the last pick.
@@ -98,6 +101,7 @@ impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
             held: None,
             in_flight: ptr::null_mut(),
             leaving: None,
+            own: ptr::null(),
             types: PhantomData,
         }
     }
@@ -161,6 +165,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             self.cpu = is_first.then_some(0);
         }
         let cpu = usize::from(self.cpu?);
+        self.own = &raw const table.cpus[cpu];
         table.cpus[cpu].has_joined.store(true, Release);
         Some(cpu)
     }
@@ -226,10 +231,25 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 .as_deref_mut()
                 .map(|policy| call(policy));
         }
+        Self::fast(enclave).map(call)
+    }
+
+    /// Returns the policy on the fast path, on the only CPU.
+    #[inline(always)]
+    fn fast<'a>(enclave: &'static EnclaveWords) -> Option<&'a mut dyn AgentPolicy> {
+        debug_assert!(!S::SEVERAL, "others may use it");
         // SAFETY: on one CPU, scheduler calls do not interrupt each other. A task that replaces the
         // policy first takes this path out of the route.
         let policy = unsafe { &mut *enclave.fast.as_mut_ptr() };
-        policy.as_deref_mut().map(|policy| call(policy))
+        policy.as_deref_mut().map(|policy| policy as _)
+    }
+
+    /// Tells the policy on the fast path, on the only CPU.
+    #[inline(always)]
+    fn tell_fast(enclave: &'static EnclaveWords, message: Words) {
+        if let Some(policy) = Self::fast(enclave) {
+            policy.told(Message::from_words(message));
+        }
     }
 
     /// Tells the policy on the fast path, and interrupts a CPU that may run the task.
@@ -242,20 +262,17 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         status: Status,
         run: u64,
     ) {
+        let message = slot.words_with(kind, status, status.state_bits(), run);
+        if !S::SEVERAL {
+            return Self::tell_fast(enclave, message);
+        }
         let seq = status.seq();
-        let message = Message {
-            kind,
-            task: slot.task(status),
-            seq,
-            cpu: status.cpu(),
-            run,
-        };
         Self::with_fast(enclave, |policy| {
-            if !S::SEVERAL || slot.told_seq.swap(seq, Relaxed) != seq || kind == Kind::TICK {
-                policy.told(message);
+            if slot.told_seq.swap(seq, Relaxed) != seq || kind == Kind::TICK {
+                policy.told(Message::from_words(message));
             }
         });
-        if S::SEVERAL && kind.is_ready() && kind != Kind::AFFINITY {
+        if kind.is_ready() && kind != Kind::AFFINITY {
             self.kick_free(enclave);
         }
     }
@@ -339,6 +356,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 self.settle();
                 self.leaving = Some(task);
                 self.current = RETURNED;
+                self.own = self.words(); // before the first pick it is not known
                 self.attention = true;
             }
         }
@@ -432,9 +450,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         self.settle(); // the running task comes back, so this CPU calls
         self.current = RETURNED;
         if link.addr() & MARKS != 0 {
-            if self.words().agent.load(Acquire) != link.addr() || self.agent.is_some() {
+            if self.words().agent.load(Acquire) != link.addr() {
                 return self.put_rare(task, preempt);
             }
+            debug_assert!(self.agent.is_none(), "the agent that waits runs");
             // SAFETY: it was none, so nothing is dropped.
             return unsafe { ptr::write(&raw mut self.agent, Some(task)) };
         }
@@ -445,7 +464,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if S::SEVERAL || path != PLAIN >> PATH {
             if !S::SEVERAL && path == (PLAIN | FAST) >> PATH {
                 let (status, run) = self.make_ready(slot, task, State::Ready);
-                return self.post_fast(enclave, Kind::YIELDED, slot, status, run);
+                let message = slot.words_with(Kind::YIELDED, status, State::Ready as u8, run);
+                return Self::tell_fast(enclave, message);
             }
             return self.put_returned(task, preempt);
         }
@@ -635,9 +655,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Picks while there is something to look at.
     #[inline(never)]
     fn pick_slow(&mut self) -> Option<Handle<T, M>> {
-        let words = self.words();
-        let has_returned = ptr::eq(self.current, RETURNED);
-        if !has_returned || words.urgent.load(Relaxed) != 0 || self.outside_waits() {
+        if !ptr::eq(self.current, RETURNED) {
+            return self.pick_rare();
+        }
+        debug_assert!(!self.own.is_null(), "a task with a link ran");
+        // SAFETY: a delegated task or an agent ran here, so the CPU is known. The words are in the table. A
+        // pointer that is read is cheaper than the constant address, which aarch64 and riscv64 build each time.
+        let words: &'static CpuWords = unsafe { &*self.own };
+        if words.urgent.load(Relaxed) | u8::from(self.outside_waits()) != 0 {
             return self.pick_rare();
         }
         let next = words.next.load(Relaxed);
@@ -670,7 +695,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             && let Some(enclave) = words.enclave()
             && enclave.route.load(Relaxed) & FAST != 0
         {
-            return self.pick_fast(words, enclave);
+            return self.pick_fast(enclave);
         }
         self.pick_last(words)
     }
@@ -696,11 +721,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
 
     /// Picks the task that the fast path chooses.
     #[inline(never)]
-    fn pick_fast(
-        &mut self,
-        words: &'static CpuWords,
-        enclave: &'static EnclaveWords,
-    ) -> Option<Handle<T, M>> {
+    fn pick_fast(&mut self, enclave: &'static EnclaveWords) -> Option<Handle<T, M>> {
+        let words = self.words();
         if !enclave.has_rare.load(Relaxed)
             && let Some(Some(task)) = Self::with_fast(enclave, |policy| policy.choose(0))
         {

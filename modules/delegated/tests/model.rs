@@ -75,9 +75,9 @@ struct Queue(VecDeque<TaskId>);
 
 impl AgentPolicy for Queue {
     fn told(&mut self, message: Message) {
-        match message.kind {
+        match message.kind() {
             Kind::REDISCOVER => self.0.clear(),
-            kind if kind.is_ready() => self.0.push_back(message.task),
+            kind if kind.is_ready() => self.0.push_back(message.task()),
             _ => {}
         }
     }
@@ -270,15 +270,15 @@ impl<M: TableSource> Subject<M> {
     /// Notes a message. Those of one task come in the order of their sequence numbers.
     fn note(&mut self, message: Message) {
         self.queue.told(message);
-        if message.kind == Kind::REDISCOVER {
+        if message.kind() == Kind::REDISCOVER {
             return;
         }
-        self.first.get_or_insert(message.task);
-        self.seen.push(message.task);
-        let may_repeat = [Kind::TICK, Kind::FOUND].contains(&message.kind);
-        if let Some(before) = self.seqs.insert(message.task, message.seq) {
+        self.first.get_or_insert(message.task());
+        self.seen.push(message.task());
+        let may_repeat = [Kind::TICK, Kind::FOUND].contains(&message.kind());
+        if let Some(before) = self.seqs.insert(message.task(), message.seq()) {
             let least = before.wrapping_add(u32::from(!may_repeat));
-            let is_later = message.seq.wrapping_sub(least) as i32 >= 0;
+            let is_later = message.seq().wrapping_sub(least) as i32 >= 0;
             assert!(is_later, "{message:?} after number {before}");
         }
     }
@@ -786,10 +786,10 @@ fn ask_again<M: TableSource>(subjects: &mut [Subject<M>]) {
     );
     let subject = &mut subjects[0];
     let mut agent = subject.agent.take().unwrap();
-    let yielded = core::iter::from_fn(|| agent.read()).filter(|told| told.kind == Kind::YIELDED);
+    let yielded = core::iter::from_fn(|| agent.read()).filter(|told| told.kind() == Kind::YIELDED);
     let yielded: Vec<_> = yielded.collect();
     assert_eq!(yielded.len(), 1, "{yielded:?}");
-    let ready = yielded[0].task;
+    let ready = yielded[0].task();
     subject.enclave.end();
     assert_eq!(agent.check(), Err(Stopped::Ended));
     let commit = agent.commit(Commit::new(ready, agent.cpu()));

@@ -73,7 +73,7 @@ impl Bandwidth {
 
 impl AgentPolicy for Bandwidth {
     fn told(&mut self, message: Message) {
-        if message.kind != Kind::TICK {
+        if message.kind() != Kind::TICK {
             self.charge();
         }
         self.tasks.told(message);

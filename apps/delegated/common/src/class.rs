@@ -1,12 +1,9 @@
 //! [`Class`]: a set of tasks that a program and its policy share. [`Classes`]: two queues of ready
 //! tasks.
 
-extern crate alloc;
-
-use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use delegated::{Kind, MAX_TASKS, Message, TaskId};
+use delegated::{Kind, MAX_TASKS, Message, TaskId, TaskQueue};
 
 /// A set of tasks.
 pub struct Class([AtomicU64; MAX_TASKS / 64]);
@@ -55,9 +52,9 @@ pub struct Running {
 pub struct Classes {
     class: &'static Class,
     /// The ready tasks of the class.
-    pub members: VecDeque<TaskId>,
+    pub members: TaskQueue,
     /// The ready tasks that are not in the class.
-    pub others: VecDeque<TaskId>,
+    pub others: TaskQueue,
     /// The tasks that were chosen, by their CPU.
     pub running: [Option<Running>; MAX_CPUS],
 }
@@ -67,8 +64,8 @@ impl Classes {
     pub fn new(class: &'static Class) -> Self {
         Self {
             class,
-            members: VecDeque::with_capacity(MAX_TASKS),
-            others: VecDeque::with_capacity(MAX_TASKS),
+            members: TaskQueue::new(),
+            others: TaskQueue::new(),
             running: [None; MAX_CPUS],
         }
     }
@@ -80,8 +77,8 @@ impl Classes {
 
     /// Notes what happened.
     pub fn told(&mut self, message: Message) {
-        let task = message.task;
-        match message.kind {
+        let task = message.task();
+        match message.kind() {
             Kind::TICK => return,
             Kind::REDISCOVER => {
                 self.members.clear();
@@ -90,7 +87,7 @@ impl Classes {
             }
             _ => self.stop(task),
         }
-        match message.kind {
+        match message.kind() {
             Kind::DEPARTED | Kind::DEAD => self.class.remove(task),
             kind if !kind.is_ready() => {}
             _ if self.class.has(task) => self.members.push_back(task),

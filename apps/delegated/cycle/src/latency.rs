@@ -53,7 +53,7 @@ impl Sample {
     fn next_ready(agent: &mut Agent) -> TaskId {
         loop {
             match agent.read() {
-                Some(message) if message.kind.is_ready() => return message.task,
+                Some(message) if message.kind().is_ready() => return message.task(),
                 _ => core::hint::spin_loop(),
             }
         }

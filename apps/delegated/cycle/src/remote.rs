@@ -44,8 +44,8 @@ fn decide_in_turn(agent: &mut Agent, tasks: usize) -> u64 {
     let mut ready = Vec::new();
     while ready.len() < tasks {
         while let Some(message) = agent.read() {
-            if message.kind.is_ready() && !ready.contains(&message.task) {
-                ready.push(message.task);
+            if message.kind().is_ready() && !ready.contains(&message.task()) {
+                ready.push(message.task());
             }
         }
         core::hint::spin_loop();

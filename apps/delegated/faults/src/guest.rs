@@ -36,7 +36,8 @@ struct Starving {
 
 impl AgentPolicy for Starving {
     fn told(&mut self, message: Message) {
-        if !message.kind.is_ready() || message.task != *self.first.get_or_insert(message.task) {
+        if !message.kind().is_ready() || message.task() != *self.first.get_or_insert(message.task())
+        {
             self.fifo.told(message);
         }
     }
@@ -73,7 +74,7 @@ fn honest(agent: &mut Agent) {
 
 fn ends(agent: &mut Agent) {
     while let Some(message) = agent.read() {
-        if message.kind == Kind::NEW {
+        if message.kind() == Kind::NEW {
             return;
         }
     }
@@ -106,8 +107,8 @@ fn floods(agent: &mut Agent) {
     let mut seen = Vec::new();
     loop {
         while let Some(message) = agent.read() {
-            if message.kind != Kind::REDISCOVER && !seen.contains(&message.task) {
-                seen.push(message.task);
+            if message.kind() != Kind::REDISCOVER && !seen.contains(&message.task()) {
+                seen.push(message.task());
             }
             fifo.told(message);
         }
@@ -136,8 +137,8 @@ fn lies(agent: &mut Agent) {
     let mut x = 1;
     loop {
         while let Some(message) = agent.read() {
-            if message.kind != Kind::REDISCOVER && seen.len() < 64 {
-                seen.push(message.task);
+            if message.kind() != Kind::REDISCOVER && seen.len() < 64 {
+                seen.push(message.task());
             }
             fifo.told(message);
         }

@@ -3,22 +3,18 @@
 #![no_std]
 #![cfg(target_os = "none")]
 
-extern crate alloc;
-
-use alloc::collections::VecDeque;
-
-use axsched_ext::delegated::{AgentPolicy, Kind, Message, TaskId};
+use axsched_ext::delegated::{AgentPolicy, Kind, Message, TaskId, TaskQueue};
 
 /// First in, first out.
 #[derive(Default)]
 pub struct Fifo {
-    ready: VecDeque<TaskId>,
+    ready: TaskQueue,
 }
 
 impl AgentPolicy for Fifo {
     fn told(&mut self, message: Message) {
-        match message.kind {
-            kind if kind.is_ready() => self.ready.push_back(message.task),
+        match message.kind() {
+            kind if kind.is_ready() => self.ready.push_back(message.task()),
             Kind::REDISCOVER => self.ready.clear(),
             _ => {}
         }

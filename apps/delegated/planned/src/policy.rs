@@ -32,9 +32,9 @@ impl Planned {
 
 impl AgentPolicy for Planned {
     fn told(&mut self, message: Message) {
-        let index = message.task.index();
+        let index = message.task().index();
         self.messages += 1;
-        match message.kind {
+        match message.kind() {
             Kind::REDISCOVER => return self.ready.clear(),
             Kind::NEW => {
                 self.places.resize(MAX_TASKS, 0);
@@ -46,14 +46,14 @@ impl AgentPolicy for Planned {
         let Some(place) = self.places.get(index).copied() else {
             return;
         };
-        self.work[place] = self.work[place].max(message.run);
-        if message.kind.is_ready() {
+        self.work[place] = self.work[place].max(message.run());
+        if message.kind().is_ready() {
             let rank = self
                 .ranks
                 .as_ref()
                 .and_then(|ranks| ranks.get(place).copied());
             self.ready
-                .insert((rank.unwrap_or(self.messages), message.task));
+                .insert((rank.unwrap_or(self.messages), message.task()));
         }
     }
 
