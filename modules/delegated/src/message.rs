@@ -194,3 +194,22 @@ impl fmt::Debug for Message {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_has_the_fields_that_were_packed() {
+        let task = TaskId::from_bits(0xabcd << 16 | 2047 << 5);
+        let recalled = Message::recalled(task, 63);
+        assert_eq!((recalled.kind(), recalled.task()), (Kind::RECALLED, task));
+        assert_eq!((recalled.cpu(), recalled.seq(), recalled.run()), (63, 0, 0));
+        let status = Status::new(0xabcd, State::Ready, 63, u32::MAX);
+        let run = (1 << 48) - 1;
+        let words = Message::to_words(status, State::Ready as u8, Kind::TICK, 2047 << 5, run);
+        let tick = Message::from_words(words);
+        assert_eq!((tick.kind(), tick.task()), (Kind::TICK, task));
+        assert_eq!((tick.cpu(), tick.seq(), tick.run()), (63, u32::MAX, run));
+    }
+}
