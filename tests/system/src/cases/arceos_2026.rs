@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{expect_failure, has_replay, phases, results, run_faults};
+use super::helpers::{expect_failure, has_replay, list, phases, results, run_faults};
 use crate::{
     frame::{Call, Case, Context, case},
     project::Project,
@@ -131,9 +131,9 @@ fn boot_all(context: &Context, arch: &str) -> Result<()> {
         let call = call.args(format!("LAB='--repeat {repeat} --results {folder}'"));
         call.text()
     };
-    let policies = context.project.policies.iter().map(String::as_str);
-    let others: Vec<_> = policies.filter(|&policy| policy != "sched_pbg").collect();
-    matrix(&others.join(","), 1)?;
+    let policies = context.project.policies.iter();
+    let others: Vec<_> = policies.filter(|policy| *policy != "sched_pbg").collect();
+    matrix(&list(&others), 1)?;
     matrix("sched_pbg", 2)?;
     let of = |policy: &str| Results::of_file(&format!("{folder}/{arch}/{APP}/{policy}.jsonl"));
     let best = of("sched_pbg")?.phase("replay")?.avg_turnaround_ns;
@@ -169,8 +169,7 @@ fn run_gate(context: &Context) -> Result<()> {
         .in_turn(&context.project.policies[..3], 0, 3);
     let pbg = "sched_pbg".to_owned();
     policies.push(&pbg);
-    let policies = policies.iter().map(|policy| policy.as_str());
-    let policies = policies.collect::<Vec<_>>().join(",");
+    let policies = list(&policies);
     let call = context.make(format!("cost LAB=--gate ARCEOS=0.6 ARCH={GATED}"));
     let said = call.args(format!("FEATURES={policies}")).text()?;
     ensure!(said.contains(" 0 more, "), "no verdict");

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::helpers::{ANY_ARCH, results};
+use super::helpers::{ANY_ARCH, list, results};
 use crate::{
     frame::{Case, Context, case},
     project::Project,
@@ -59,9 +59,8 @@ fn check_table(context: &Context) -> Result<()> {
 
 /// Checks that no yield costs more than the committed figures say.
 fn run_gate(context: &Context, policies: &[&String]) -> Result<()> {
-    let policies: Vec<_> = policies.iter().map(|policy| policy.as_str()).collect();
     let call = context.make(format!("cost LAB=--gate ARCH={ANY_ARCH}"));
-    let call = call.args(format!("FEATURES={}", policies.join(",")));
+    let call = call.args(format!("FEATURES={}", list(policies)));
     call.text().map(drop)
 }
 

@@ -25,6 +25,12 @@ pub fn selftest<'a>(context: &'a Context, goal: &str, case: &str) -> Call<'a> {
     call.args(format!("T={case}"))
 }
 
+/// Returns the words of `FEATURES=` that name these policies.
+pub fn list(policies: &[&String]) -> String {
+    let names: Vec<_> = policies.iter().map(|policy| policy.as_str()).collect();
+    names.join(",")
+}
+
 /// Returns the result lines of a call, which must succeed.
 pub fn results(call: Call) -> Result<Results> {
     Results::of(&call.text()?)

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{ANY_ARCH, DELEGATED, has_replay, phases, run_faults},
+    helpers::{ANY_ARCH, DELEGATED, has_replay, list, phases, run_faults},
     host::own_suite,
 };
 use crate::{
@@ -51,14 +51,11 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     let others = project.arches.iter().enumerate();
     let others = others.filter(|(_, arch)| *arch != ANY_ARCH);
     cases.extend(others.map(|(at, arch)| under(&in_turn(at, PARTS), arch, EVERYWHERE, 1)));
-    let mut here = in_turn(0, PARTS_HERE);
-    if !here.1.iter().any(|policy| *policy == PBG) {
-        here.1
-            .extend(project.policies.iter().find(|policy| *policy == PBG));
-    }
-    cases.push(under(&here, ANY_ARCH, EVERYWHERE, 1));
+    let (group, here) = in_turn(0, PARTS_HERE);
+    let here = with(PBG, here, project);
+    cases.push(under(&(group, here.clone()), ANY_ARCH, EVERYWHERE, 1));
     let name = format!("qemu: PBG has the lowest average turnaround, {ANY_ARCH}, {EVERYWHERE}");
-    let best = case(name, move |context| check_pbg(context, &here.1));
+    let best = case(name, move |context| check_pbg(context, &here));
     let best = best.boots(EVERYWHERE, ANY_ARCH);
     cases.push(best.holds(&results_folder(ANY_ARCH, 1)));
     let few = FEW_POLICIES.iter().enumerate();
@@ -86,9 +83,7 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         let folder = format!("apps/delegated/{app}");
         cases.push(if project.apps.contains(&folder) {
             // It runs under every policy, and has agents under one.
-            let (_, mut policies) = in_turn(3, PARTS);
-            policies.retain(|&policy| policy != DELEGATED);
-            policies.extend(project.policies.iter().find(|&policy| policy == DELEGATED));
+            let policies = with(DELEGATED, in_turn(3, PARTS).1, project);
             under(&(AGENTS, policies), ANY_ARCH, app, 1)
         } else {
             let name = format!("qemu: {AGENTS}, {ANY_ARCH}, {app}");
@@ -112,6 +107,13 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
         });
     }
     Ok(cases)
+}
+
+/// Returns these policies with one that is among them each time, as the last.
+fn with<'a>(policy: &str, mut of: Vec<&'a String>, project: &'a Project) -> Vec<&'a String> {
+    of.retain(|name| *name != policy);
+    of.extend(project.policies.iter().find(|name| *name == policy));
+    of
 }
 
 /// Makes the case of an app under these policies. The group of policies has a name, which is part of
@@ -159,10 +161,9 @@ fn run_cells(
     smp: u32,
     policies: &[&String],
 ) -> Result<()> {
-    let policies: Vec<_> = policies.iter().map(|policy| policy.as_str()).collect();
     let results = results_folder(arch, smp);
     let call = context.make(format!("matrix {SCALE} ARCH={arch} A={app} SMP={smp}"));
-    call.args(format!("FEATURES={}", policies.join(",")))
+    call.args(format!("FEATURES={}", list(policies)))
         .args(format!("LAB='--repeat {BOOTS} --results {results}'"))
         .text()
         .map(drop)
