@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{ANY_ARCH, expect_failure, has_replay, phases, results},
+    helpers::{ANY_ARCH, built_then_alone, expect_failure, has_replay, phases, results},
     trace::life_of,
 };
 use crate::{
@@ -55,16 +55,14 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         )
         .boots("cost", ANY_ARCH),
         case(
-            "qemu: a wake while a CPU is idle sends one IPI, and waits for no tick",
-            measure_wakes,
-        )
-        .alone(),
-        case(
             "qemu: make trace sees CPUs idle beside a ready task, and hardly if they share the work",
             compare_idling,
         )
         .builds(ANY_ARCH),
     ]);
+    let name = "qemu: a wake while a CPU is idle sends one IPI, and waits for no tick";
+    let image = format!("A=wake ARCH={ANY_ARCH} FEATURES=sched_rr SMP=2 SCALE=40");
+    cases.extend(built_then_alone(name, ANY_ARCH, image, measure_wakes));
     cases
 }
 
@@ -78,9 +76,8 @@ fn run_alone(context: &Context) -> Result<()> {
 
 /// Measures wakes before the CPUs are connected and after, in one boot. The times depend on the
 /// host, but the wakes after are faster on every host.
-fn measure_wakes(context: &Context) -> Result<()> {
-    let call = context.make(format!("run A=wake ARCH={ANY_ARCH} FEATURES=sched_rr"));
-    let found = results(call.args("SMP=2 SCALE=40"))?;
+fn measure_wakes(context: &Context, image: &str) -> Result<()> {
+    let found = results(context.make(format!("run {image}")))?;
     found.passed("before after")?;
     for queue in ["waker", "idle"] {
         let of = |phase: &str| {

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use anyhow::{Result, ensure};
 
 use crate::{
-    frame::{Call, Context, Output},
+    frame::{Call, Case, Context, Output, case},
     results::Results,
 };
 
@@ -17,6 +17,23 @@ pub const DELEGATED: &str = "sched_delegated";
 /// Prepares `make run` of an app under PBG.
 pub fn pbg<'a>(context: &'a Context, app: &str) -> Call<'a> {
     context.make(format!("run A={app} FEATURES=sched_pbg"))
+}
+
+/// Makes a case that builds an image beside other cases, and one that boots it alone. `image` has the
+/// words of make for it.
+pub fn built_then_alone<'a>(
+    name: impl Into<String>,
+    arch: &str,
+    image: String,
+    check: fn(&Context, &str) -> Result<()>,
+) -> [Case<'a>; 2] {
+    let name = name.into();
+    let build = format!("build {image}");
+    let built = case(format!("{name}, image"), move |context: &Context| {
+        context.make(build.as_str()).text().map(drop)
+    });
+    let boot = case(name, move |context: &Context| check(context, &image));
+    [built.builds(arch), boot.alone()]
 }
 
 /// Prepares a goal of make with the app that misbehaves on request.

@@ -20,7 +20,7 @@ use copy::Copy;
 /// The resource of cases that work in the copy of the tree.
 const COPY: &str = "the copy";
 
-pub fn cases() -> Vec<Case<'static>> {
+pub fn cases() -> [Case<'static>; 2] {
     let hello = case(
         "qemu: a folder under apps/ joins, and leaves no trace",
         add_hello,
@@ -29,7 +29,7 @@ pub fn cases() -> Vec<Case<'static>> {
         "qemu: an ordinary program under apps/ joins where no result lines are needed",
         add_echo,
     );
-    vec![hello.holds(COPY), echo.holds(COPY)]
+    [hello.holds(COPY), echo.holds(COPY)]
 }
 
 fn add_hello(context: &Context) -> Result<()> {
