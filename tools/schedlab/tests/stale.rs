@@ -180,6 +180,15 @@ fn image_with_code_that_its_row_leaves_out_is_refused() {
     );
 }
 
+/// Two makes may build the same program with other policies, in the same place.
+#[test]
+fn program_that_another_build_has_replaced_is_built_again() {
+    let lab = with_policies();
+    lab.write("program", "..._RNvMNtCs1_3pbg4planNtB2_4Plan3new...");
+    lab.behave("x86_64-realtime-sched_rr", "replaced");
+    lab.good("matrix --app realtime --arch x86_64 --policy rr");
+}
+
 /// A file that no page shows is not added to the published ones.
 #[test]
 fn published_figures_are_renewed_and_none_is_added() {

@@ -18,7 +18,7 @@ pub fn cases<'a>(project: &'a Project) -> Vec<Case<'a>> {
     let arches = project.in_turn(&project.arches, 2, 3);
     let mut cases: Vec<_> = arches.into_iter().map(of_arch).collect();
     let name = "qemu: realtime x86_64 sched_rr and sched_pbg, each switch";
-    cases.push(case(name, replay_switches).boots("realtime", "x86_64"));
+    cases.push(case(name, replay_switches).builds("x86_64"));
     let name = "make: trace CPUS=1,4,64, each switch of the model";
     cases.push(case(name, replay_model_switches));
     cases
