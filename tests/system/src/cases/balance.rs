@@ -61,8 +61,8 @@ pub fn cases(project: &Project) -> Vec<Case<'_>> {
         .builds(ANY_ARCH),
     ]);
     let name = "qemu: a wake while a CPU is idle sends one IPI, and waits for no tick";
-    let image = format!("A=wake ARCH={ANY_ARCH} FEATURES=sched_rr SMP=2 SCALE=40");
-    cases.extend(built_then_alone(name, ANY_ARCH, image, measure_wakes));
+    let wakes = case(name, measure_wakes);
+    cases.extend(built_then_alone(wakes, ANY_ARCH, vec![wake()]));
     cases
 }
 
@@ -74,10 +74,15 @@ fn run_alone(context: &Context) -> Result<()> {
     expect_failure(call.args("SMP=4 TIMEOUT=5"), "5 s")
 }
 
+/// Returns the image that measures wakes.
+fn wake() -> String {
+    format!("A=wake ARCH={ANY_ARCH} FEATURES=sched_rr SMP=2 SCALE=40")
+}
+
 /// Measures wakes before the CPUs are connected and after, in one boot. The times depend on the
 /// host, but the wakes after are faster on every host.
-fn measure_wakes(context: &Context, image: &str) -> Result<()> {
-    let found = results(context.make(format!("run {image}")))?;
+fn measure_wakes(context: &Context) -> Result<()> {
+    let found = results(context.make(format!("run {}", wake())))?;
     found.passed("before after")?;
     for queue in ["waker", "idle"] {
         let of = |phase: &str| {

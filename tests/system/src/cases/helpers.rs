@@ -5,12 +5,15 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use anyhow::{Result, ensure};
 
 use crate::{
-    frame::{Call, Case, Context, Output, case},
+    frame::{self, Call, Case, Context, Output},
     results::Results,
 };
 
 /// The architecture of cases that do not depend on it.
 pub const ANY_ARCH: &str = "x86_64";
+/// The architecture of cases in real time that do not depend on it. It builds for counted and for real
+/// time in one folder, and x86_64 does not.
+pub const REAL_ARCH: &str = "riscv64";
 /// The policy whose programs have agents.
 pub const DELEGATED: &str = "sched_delegated";
 
@@ -19,21 +22,17 @@ pub fn pbg<'a>(context: &'a Context, app: &str) -> Call<'a> {
     context.make(format!("run A={app} FEATURES=sched_pbg"))
 }
 
-/// Makes a case that builds an image beside other cases, and one that boots it alone. `image` has the
-/// words of make for it.
-pub fn built_then_alone<'a>(
-    name: impl Into<String>,
-    arch: &str,
-    image: String,
-    check: fn(&Context, &str) -> Result<()>,
-) -> [Case<'a>; 2] {
-    let name = name.into();
-    let build = format!("build {image}");
-    let built = case(format!("{name}, image"), move |context: &Context| {
-        context.make(build.as_str()).text().map(drop)
+/// Makes the case run alone, and one before it that builds these images beside other cases. An image is
+/// the words of make for it.
+pub fn built_then_alone<'a>(case: Case<'a>, arch: &str, images: Vec<String>) -> [Case<'a>; 2] {
+    let name = format!("{}, images", case.name);
+    let built = frame::case(name, move |context| {
+        images.iter().try_for_each(|image| {
+            let build = context.make(format!("build {image}"));
+            build.text().map(drop)
+        })
     });
-    let boot = case(name, move |context: &Context| check(context, &image));
-    [built.builds(arch), boot.alone()]
+    [built.builds(arch), case.alone()]
 }
 
 /// Prepares a goal of make with the app that misbehaves on request.

@@ -6,10 +6,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use super::helpers::REAL_ARCH;
 use crate::frame::{Case, Context, case};
 
-/// The architecture of the cases. It builds for counted and for real time in one folder, and x86_64 does not.
-const ARCH: &str = "riscv64";
 /// The clients of each case.
 const LOAD: &str = "LAB='--connections 50 --requests 500 --slow 3 --broken 24'";
 
@@ -24,9 +23,10 @@ pub fn cases() -> Vec<Case<'static>> {
         case(name, move |context| {
             serve_clients(context, app, policy, cpus)
         })
-        .builds(ARCH)
+        .builds(REAL_ARCH)
     });
-    let port = case("make: serve says that the port is taken", refuse_port).boots("http", ARCH);
+    let port =
+        case("make: serve says that the port is taken", refuse_port).boots("http", REAL_ARCH);
     served.into_iter().chain([port]).collect()
 }
 
@@ -39,7 +39,9 @@ fn listen() -> Result<(TcpListener, u16)> {
 
 fn serve_clients(context: &Context, app: &str, policy: &str, cpus: u32) -> Result<()> {
     let (_, port) = listen()?; // the listener is dropped, so the port is free again
-    let call = context.make(format!("serve A=apps/coop/{app} ARCH={ARCH} PORT={port}"));
+    let call = context.make(format!(
+        "serve A=apps/coop/{app} ARCH={REAL_ARCH} PORT={port}"
+    ));
     let call = call
         .args(format!("FEATURES={policy} SMP={cpus}"))
         .args(LOAD);
@@ -61,9 +63,13 @@ fn serve_clients(context: &Context, app: &str, policy: &str, cpus: u32) -> Resul
 
 fn refuse_port(context: &Context) -> Result<()> {
     let (_listener, port) = listen()?;
-    let build = context.make(format!("build A=apps/coop/http ARCH={ARCH} TIMING=real"));
+    let build = context.make(format!(
+        "build A=apps/coop/http ARCH={REAL_ARCH} TIMING=real"
+    ));
     build.text()?;
-    let call = context.make(format!("-s serve A=apps/coop/http ARCH={ARCH} PORT={port}"));
+    let call = context.make(format!(
+        "-s serve A=apps/coop/http ARCH={REAL_ARCH} PORT={port}"
+    ));
     let said = call.failure()?;
     let taken = format!("PORT={port}: a program listens on 127.0.0.1:{port} already; allowed");
     ensure!(said.contains(&taken), "expected `{taken}`");

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    helpers::{ANY_ARCH, DELEGATED, has_replay, list, phases, run_faults},
+    helpers::{ANY_ARCH, DELEGATED, built_then_alone, has_replay, list, phases, run_faults},
     host::own_suite,
 };
 use crate::{
@@ -63,15 +63,14 @@ pub fn cases(project: &Project) -> Result<Vec<Case<'_>>> {
     let name = format!("qemu: the most urgent coroutine's program gets the CPU, {ANY_ARCH}");
     let urgent = case(name, check_order).boots(COROUTINES, ANY_ARCH);
     cases.push(urgent.holds(&results_folder(ANY_ARCH, 1)));
-    // Time is real on several CPUs, so that case runs alone. Its images are built before, beside
-    // other cases.
+    // Time is real on several CPUs.
     let several = in_turn(0, PARTS);
-    let policies = several.1.clone();
-    let several = under(&several, ANY_ARCH, EVERYWHERE, CPUS);
-    let built = case(format!("{}, images", several.name), move |context| {
-        build_cells(context, &policies)
+    let images = several.1.iter().map(|policy| {
+        format!("{SCALE} SMP={CPUS} ARCH={ANY_ARCH} A={EVERYWHERE} FEATURES={policy}")
     });
-    cases.extend([built.builds(ANY_ARCH), several.alone()]);
+    let images = images.collect();
+    let several = under(&several, ANY_ARCH, EVERYWHERE, CPUS);
+    cases.extend(built_then_alone(several, ANY_ARCH, images));
     for smp in project.in_turn([1, CPUS], 0, 2) {
         let name = format!("qemu: no task is lost under agents that fail, {ANY_ARCH}, {smp} CPUs");
         let faults = case(name, move |context| {
@@ -141,16 +140,6 @@ fn under<'a>(
 /// there.
 fn results_folder(arch: &str, smp: u32) -> String {
     format!("target/test/lab/{arch}-smp{smp}")
-}
-
-/// Builds the images of the cells on several CPUs.
-fn build_cells(context: &Context, policies: &[&String]) -> Result<()> {
-    for policy in policies {
-        let call = context.make(format!("build {SCALE} SMP={CPUS} ARCH={ANY_ARCH}"));
-        call.args(format!("A={EVERYWHERE} FEATURES={policy}"))
-            .text()?;
-    }
-    Ok(())
 }
 
 /// Runs all cells of an app. In counted time all boots must print the same lines.
