@@ -25,7 +25,7 @@ verbose=()
 case $V in 1) verbose=(-v) ;; 2) verbose=(-vv) ;; esac
 flags='-C relocation-model=pic -C link-args=-pie -C link-args=--gc-sections -C link-args=-znorelro'
 flags+=' -C link-args=-znotext -C link-args=-znostart-stop-gc -C link-args=-Tlinker.x -C link-args=-u_head'
-flags+="${LINKER:+ -C linker=$LINKER}"
+flags+="${LINKER:+ -C linker=$LINKER} --cfg arceos=\"0.6\""
 # The linker would shorten calls by what it knows of the addresses, and a PIE has none.
 [[ $AX_TARGET != riscv64* ]] || flags+=' -C link-args=--no-relax'
 unset CARGO_ENCODED_RUSTFLAGS

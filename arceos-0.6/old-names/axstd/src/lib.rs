@@ -6,22 +6,39 @@
 #![no_std]
 #![cfg(target_os = "none")]
 
-use core::fmt;
+extern crate alloc;
+
+use core::{fmt, time::Duration};
 
 use ax_log as _;
+use ax_runtime::RuntimeError;
 
 /// The lock of a value.
 pub mod sync {
     pub use ax_runtime::sync::Mutex;
 }
 
-/// Writes to the console, by the task that owns it.
+/// The wait until a full console is tried again.
+const UNTIL_ROOM: Duration = Duration::from_millis(1);
+
+/// Writes to the console, by the task that owns it. Sleeps while the console is full.
 ///
 /// # Panics
 /// Panics if the console has failed, because results would be lost.
 pub fn write_console(text: fmt::Arguments<'_>) {
     let console = ax_runtime::console::output().expect("the console works");
-    console.write_fmt(text).expect("the console works");
+    let text = alloc::fmt::format(text).replace('\n', "\r\n");
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        match console.try_write(rest) {
+            Ok(written) => rest = &rest[written..],
+            // `write_fmt` would wait at the queue of the console. Its task wakes the waiting task at
+            // each pass, also without room. A policy that prefers a task that wakes would run these
+            // two in turn, and no other.
+            Err(RuntimeError::WouldBlock) => ax_task::sleep(UNTIL_ROOM),
+            Err(error) => panic!("the console has failed: {error:?}"),
+        }
+    }
 }
 
 /// Writes formatted text to the console.

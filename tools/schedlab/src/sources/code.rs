@@ -2,20 +2,25 @@
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// Returns the tokens of a file without comments, `#[doc]` and items under `#[cfg(test)]`. Returns
+/// Returns the tokens of a file without comments, `#[doc]` and items under `#[cfg(test)]`. Unless
+/// the file is for the ArceOS of 2026, items under `#[cfg(arceos = "0.6")]` are left out, too. Returns
 /// the text itself if it is not Rust.
 ///
 /// A comment changes the line numbers in panics, and no instruction.
-pub fn code(text: &str) -> String {
+pub fn code(text: &str, is_2026: bool) -> String {
     let Ok(tokens) = text.parse::<TokenStream>() else {
         return text.to_owned();
     };
     let mut code = String::new();
-    add(tokens, &mut code);
+    let left_out: &[&str] = match is_2026 {
+        true => &["cfg(test)"],
+        false => &["cfg(test)", "cfg(arceos=\"0.6\")"],
+    };
+    add(tokens, left_out, &mut code);
     code
 }
 
-fn add(tokens: TokenStream, code: &mut String) {
+fn add(tokens: TokenStream, left_out: &[&str], code: &mut String) {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         match token {
@@ -32,7 +37,7 @@ fn add(tokens: TokenStream, code: &mut String) {
                 let attribute = attribute.replace(' ', "");
                 if attribute.starts_with("doc=") {
                     tokens.next();
-                } else if attribute == "cfg(test)" && !is_inner {
+                } else if left_out.contains(&attribute.as_str()) && !is_inner {
                     tokens.next();
                     // An item ends with one of these or later; the rest of an item counts.
                     let _ = tokens.find(ends);
@@ -54,7 +59,7 @@ fn add(tokens: TokenStream, code: &mut String) {
                     Delimiter::None => ["", ""],
                 };
                 *code += open;
-                add(group.stream(), code);
+                add(group.stream(), left_out, code);
                 *code += close;
             }
             word @ (TokenTree::Ident(_) | TokenTree::Literal(_)) => {
@@ -75,7 +80,9 @@ fn ends(token: &TokenTree) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    fn code(text: &str) -> String {
+        super::code(text, false)
+    }
 
     const FILE: &str = "//! A file.\nfn f(a: &str) -> u8 { b'\"' }\n";
 
@@ -113,5 +120,17 @@ mod tests {
         assert_ne!(code("a && b"), code("a & &b"));
         assert_ne!(code("\"a // b\""), code("\"a // c\""));
         assert_ne!(code("#![a]"), code("#[a]"));
+    }
+
+    #[test]
+    fn item_of_2026_counts_there_only() {
+        const OF_2026: &str = "fn f() { a(); #[cfg(arceos = \"0.6\")] b(); }";
+        const OF_ALL: &str = "fn f() { a(); }";
+        assert_eq!(super::code(OF_2026, false), super::code(OF_ALL, false));
+        assert_ne!(super::code(OF_2026, true), super::code(OF_ALL, true));
+        let other_call = OF_2026.replace("b()", "c()");
+        assert_ne!(super::code(OF_2026, true), super::code(&other_call, true));
+        let other_line = OF_2026.replace("0.6", "0.8");
+        assert_ne!(code(&other_line), code(OF_ALL));
     }
 }

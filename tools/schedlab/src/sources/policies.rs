@@ -249,9 +249,10 @@ mod tests {
         let manifest =
             |more: &str| format!("[features]\nsched_cfs = []\n{more}sched_sjf = [\"a\"]\n");
         let list = |mid: &str, end: &str, more: &str| {
-            code(&format!(
+            let text = format!(
                 "pub mod cfs; {mid} pub use a::{{CfsTask, cfs, sjf, SjfTask {end}}}; l! {{ \"sched_cfs\" cfs; \"sched_sjf\" sjf S<T>; {more} }} fn f() {{}}"
-            ))
+            );
+            code(&text, false)
         };
         let rust = LISTS[0];
         let added = list(
@@ -339,7 +340,7 @@ mod tests {
                 if file.contains("test") {
                     continue;
                 }
-                let code = code(&fs::read_to_string(&path).unwrap());
+                let code = code(&fs::read_to_string(&path).unwrap(), true);
                 let names = |policy: &&String| {
                     let name = Name::of(policy);
                     // A variable may have the name, too.

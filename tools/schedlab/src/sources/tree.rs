@@ -79,8 +79,8 @@ pub struct Tree {
     workspaces: [Workspace; 2],
     defaults: String,
     /// The part that counts of each file that was read. This is the text of a list of policies, and
-    /// the hash of any other file.
-    contents: RefCell<HashMap<String, String>>,
+    /// the hash of any other file. The flag says that the part is for the ArceOS of 2026.
+    contents: RefCell<HashMap<(String, bool), String>>,
 }
 
 /// The manifest and the lock file of a workspace.
@@ -154,7 +154,8 @@ impl Tree {
     pub fn hash(&self, list: &SourceList, schedulers: &[&str]) -> String {
         let (kind, package) = list.package();
         let is_image = kind != Kind::Program;
-        let workspace = &self.workspaces[usize::from(kind == Kind::Image06)];
+        let is_2026 = kind == Kind::Image06;
+        let workspace = &self.workspaces[usize::from(is_2026)];
         let mut text = String::new();
         let tools = if is_image { self.tools.len() } else { 1 };
         let mut add = |part: &str| {
@@ -174,7 +175,10 @@ impl Tree {
         lines.iter().for_each(|line| add(line));
         let is_left_out = |file: &String| is_left_out(file, schedulers, &self.policies);
         for file in files(list).into_iter().filter(|file| !is_left_out(file)) {
-            add(&format!("{file} {}", self.content(&file, schedulers)));
+            add(&format!(
+                "{file} {}",
+                self.content(&file, schedulers, is_2026)
+            ));
         }
         if is_image {
             add(&self.defaults);
@@ -194,10 +198,10 @@ impl Tree {
     }
 
     /// Returns the hash of the part of a file that counts for these schedulers.
-    fn content(&self, file: &str, schedulers: &[&str]) -> String {
+    fn content(&self, file: &str, schedulers: &[&str], is_2026: bool) -> String {
         let mut contents = self.contents.borrow_mut();
         let counted = |text: &str| match file.rsplit_once('.').map(|(_, kind)| kind) {
-            Some("rs") => code(text),
+            Some("rs") => code(text, is_2026),
             Some("mk" | "toml") => without_comments(text),
             // A line of a here-document may look like a comment.
             Some("sh") if !text.contains("<<") => without_comments(text),
@@ -211,7 +215,9 @@ impl Tree {
             },
             Err(_) => "-".to_owned(),
         };
-        let kept = contents.entry(file.to_owned()).or_insert_with(kept);
+        let kept = contents
+            .entry((file.to_owned(), is_2026))
+            .or_insert_with(kept);
         match is_list(file) {
             true => digest(of_list(file, kept, schedulers, &self.policies)),
             false => kept.clone(),
@@ -455,7 +461,7 @@ help:
             project.write("Cargo.lock", LOCK);
             project.write("Cargo.toml", MANIFEST);
             project.write("Makefile", MAKEFILE);
-            project.write("a.rs", "1");
+            project.write("a.rs", "f(1); #[cfg(arceos = \"0.6\")] sleep();");
             project.write("a/Cargo.toml", "");
             project.write("scripts/qemu.mk", "# 1\nA = \\\n#2\nB = 3\n");
             project.write("scripts/workspace.sh", "1");
@@ -542,6 +548,7 @@ help:
             ("arceos-0.6/Cargo.lock", "cc", "ce", [false, false, true]),
             ("arceos-0.6/Cargo.lock", "dd", "de", [false, false, false]),
             ("scripts/uefi.sh", "1", "2", [false, false, true]),
+            ("a.rs", "sleep", "wait", [false, false, true]),
         ] {
             let project = Project::new();
             let before = project.all();
