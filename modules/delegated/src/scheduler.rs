@@ -213,7 +213,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Writes a message into the ring of this CPU.
     #[inline(always)]
     fn push(&self, enclave: &EnclaveWords, message: Words) {
-        if !enclave.messages[self.cpu()].push(message) {
+        let ring = &enclave.messages[self.cpu()];
+        if !ring.push_below_limit(message) && !ring.push(message) {
             enclave.rediscover();
         }
     }
@@ -444,7 +445,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn put_linked(&mut self, task: Handle<T, M>, preempt: bool) {
         let link = task.policy_state().link();
-        if preempt || !ptr::eq(link, self.current) {
+        let is_rare = preempt && (!S::SEVERAL || link.addr() & MARKS != 0);
+        if is_rare || !ptr::eq(link, self.current) {
             return self.put_rare(task, preempt);
         }
         self.settle(); // the running task comes back, so this CPU calls
@@ -678,9 +680,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             return self.pick_next_slow(words, Decision(next));
         }
         if let Some(position) = words.decisions.first_position() {
-            if !S::SEVERAL
-                && let Some(decision) = words.decisions.get_alone(position)
-            {
+            if S::SEVERAL {
+                if let Some(decision) = words.decisions.first() {
+                    return match self.pick_decision(words, decision) {
+                        None => self.pick_outside(words),
+                        task => task,
+                    };
+                }
+            } else if let Some(decision) = words.decisions.get_alone(position) {
                 let slot = &M::table().slots[Decision(decision).task().index()];
                 let status = slot.status();
                 if Decision(decision).allows_alone(status) && words.has(slot) {
@@ -1226,6 +1233,20 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         is_fast && Self::with_fast(enclave, |policy| policy.is_preempted(cpu)) == Some(true)
     }
 
+    /// Tells the scheduler of the tasks outside of a tick. Returns true if the slice of the running task is
+    /// over. An IPI of this crate is no tick. That scheduler is told of it only if one of its own has come
+    /// as well, since a machine may deliver two as one.
+    #[inline(always)]
+    fn tick_outside(&mut self, current: &Handle<T, M>, was_kicked: bool) -> bool {
+        if was_kicked && !M::smp_state().was_interrupted(self.cpu()) {
+            return false;
+        }
+        self.outside.policy().ignore_tick(was_kicked);
+        let slice_is_over = self.outside.task_tick(current);
+        self.outside.policy().ignore_tick(false);
+        slice_is_over
+    }
+
     /// Handles a tick that hits the agent or a task of an enclave. Returns true if it is preempted.
     #[cold]
     #[inline(never)]
@@ -1307,9 +1328,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
             words.attention.store(false, Relaxed);
             self.attention = true;
         }
-        self.outside.policy().ignore_tick(was_kicked);
-        let slice_is_over = self.outside.task_tick(current);
-        self.outside.policy().ignore_tick(false);
+        let slice_is_over = self.tick_outside(current, was_kicked);
         self.sweep_if_asked(words);
         if !was_kicked {
             self.watch(words);
@@ -1326,5 +1345,46 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 
     fn set_priority(&mut self, _: &Self::SchedItem, _: isize) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use sched_core::clock::VirtualClock;
+    use sched_smp::{ThreadSmpState, simulated_machine};
+
+    use super::*;
+    use crate::table::ThreadTable;
+
+    thread_local! {
+        static CPU: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// An idle CPU requests a task, and an agent kicks the CPU that is to answer. One interrupt arrives.
+    #[test]
+    fn request_that_comes_with_a_kick_is_answered() {
+        type Scheduler = SmpDelegatedScheduler<u8, VirtualClock, ThreadTable>;
+        <ThreadTable>::renew();
+        let machine = Machine {
+            this_cpu: || CPU.get(),
+            interrupt: |_| {},
+            may_run: |_, _| true,
+            ..simulated_machine(2)
+        };
+        // SAFETY: the state is new, and belongs to this thread. Each scheduler below is called as its CPU.
+        unsafe { ThreadSmpState::renew().connect(machine) };
+        let (mut idle, mut busy) = (Scheduler::new(), Scheduler::new());
+        CPU.set(1);
+        (0..2).for_each(|n| busy.add_task(Arc::new(DelegatedTask::new(n))));
+        let running = busy.pick_next_task().unwrap();
+        CPU.set(0);
+        assert!(idle.pick_next_task().is_none());
+        <ThreadTable>::table().cpus[1].kicked.store(true, Relaxed);
+        CPU.set(1);
+        assert!(!busy.task_tick(&running));
+        CPU.set(0);
+        assert!(idle.pick_next_task().is_some());
     }
 }
