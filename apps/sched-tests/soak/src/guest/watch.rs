@@ -6,13 +6,12 @@
 
 use alloc::{format, string::String, sync::Arc};
 use core::{
-    fmt::Write,
+    fmt::{self, Write},
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*},
 };
 
 use axhal::percpu::this_cpu_id;
 use axsched_ext::{balance::SMP_STATE, pbg::CONTROL, selected::HAS_PBG};
-use axstd::println;
 use axtask::{TaskState, WeakAxTaskRef};
 use kernel_guard::{NoPreempt, NoPreemptIrqSave};
 use kspin::SpinNoIrq;
@@ -175,18 +174,19 @@ pub fn found(id: u32, what: &str) -> ! {
         format!("task {id}")
     };
     let seed = orders.seed;
-    println!(
-        "\nsoak: {whose} {what}; seed {seed}, {} s after boot",
-        now / (1000 * MS)
-    );
+    // A panic is printed with interrupts off. Other text is not, on the ArceOS of 2026.
+    let mut report = String::new();
+    let mut say = |line: fmt::Arguments<'_>| report += &format!("{line}\n");
     let longest = LONGEST_UNWATCHED_NS.load(Relaxed) / MS;
-    println!("the longest without a tick of any CPU: {longest} ms");
+    say(format_args!(
+        "the longest without a tick of any CPU: {longest} ms"
+    ));
     if let Some(main) = &*MAIN.lock() {
         let state = name(main.upgrade().map(|main| main.state()));
-        println!(
+        say(format_args!(
             "main: {state}, its last step {}",
             ago(now, MAIN_NS.load(Relaxed))
-        );
+        ));
     }
     for (cpu, runs) in RUNS.iter().enumerate().take(axhal::cpu_num()) {
         let runs = match runs.load(Relaxed) {
@@ -195,24 +195,29 @@ pub fn found(id: u32, what: &str) -> ! {
             0 => "main, gc, a helper or no task".into(),
             id => format!("task {id}"),
         };
-        println!(
+        say(format_args!(
             "CPU {cpu}: runs {runs}; its last tick {}",
             ago(now, TICKED_NS[cpu].load(Relaxed))
-        );
+        ));
     }
-    println!("the layer: {SMP_STATE}");
+    say(format_args!("the layer: {SMP_STATE}"));
     match CONTROL.status() {
         _ if !HAS_PBG => {}
-        Ok(status) => println!("PBG: {:?} {status}", status.mode),
-        Err(why) => println!("PBG: {why}"),
+        Ok(status) => say(format_args!("PBG: {:?} {status}", status.mode)),
+        Err(why) => say(format_args!("PBG: {why}")),
     }
-    println!("task  state    doing     step         ready        CPU  may run");
+    say(format_args!(
+        "task  state    doing     step         ready        CPU  may run"
+    ));
     for place in &PLACES_OF {
         if let Some(record) = &*place.lock() {
-            println!("{}", line(record, now));
+            say(format_args!("{}", line(record, now)));
         }
     }
-    panic!("soak: {whose} {what}; seed {seed}");
+    panic!(
+        "soak: {whose} {what}; seed {seed}, {} s after boot\n{report}",
+        now / (1000 * MS)
+    );
 }
 
 fn line(record: &Record, now: u64) -> String {
