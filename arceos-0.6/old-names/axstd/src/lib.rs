@@ -21,10 +21,12 @@ pub mod sync {
 /// The wait until a full console is tried again.
 const UNTIL_ROOM: Duration = Duration::from_millis(1);
 
-/// Writes to the console, by the task that owns it. Sleeps while the console is full.
+/// Writes to the console, by the task that owns it. Sleeps while the console is full or another task
+/// writes. Texts that several tasks write at the same time may mix then.
 ///
 /// # Panics
-/// Panics if the console has failed, because results would be lost.
+/// Panics if the console has failed, because results would be lost, or if it is full and the caller may
+/// not sleep.
 pub fn write_console(text: fmt::Arguments<'_>) {
     let console = ax_runtime::console::output().expect("the console works");
     let text = alloc::fmt::format(text).replace('\n', "\r\n");

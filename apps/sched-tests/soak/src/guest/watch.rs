@@ -6,7 +6,7 @@
 
 use alloc::{format, string::String, sync::Arc};
 use core::{
-    fmt::{self, Write},
+    fmt::Write,
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*},
 };
 
@@ -176,17 +176,17 @@ pub fn found(id: u32, what: &str) -> ! {
     let seed = orders.seed;
     // A panic is printed with interrupts off. Other text is not, on the ArceOS of 2026.
     let mut report = String::new();
-    let mut say = |line: fmt::Arguments<'_>| report += &format!("{line}\n");
+    macro_rules! say {
+        ($($text:tt)*) => { writeln!(report, $($text)*).expect("a string has room") };
+    }
     let longest = LONGEST_UNWATCHED_NS.load(Relaxed) / MS;
-    say(format_args!(
-        "the longest without a tick of any CPU: {longest} ms"
-    ));
+    say!("the longest without a tick of any CPU: {longest} ms");
     if let Some(main) = &*MAIN.lock() {
         let state = name(main.upgrade().map(|main| main.state()));
-        say(format_args!(
+        say!(
             "main: {state}, its last step {}",
             ago(now, MAIN_NS.load(Relaxed))
-        ));
+        );
     }
     for (cpu, runs) in RUNS.iter().enumerate().take(axhal::cpu_num()) {
         let runs = match runs.load(Relaxed) {
@@ -195,23 +195,21 @@ pub fn found(id: u32, what: &str) -> ! {
             0 => "main, gc, a helper or no task".into(),
             id => format!("task {id}"),
         };
-        say(format_args!(
+        say!(
             "CPU {cpu}: runs {runs}; its last tick {}",
             ago(now, TICKED_NS[cpu].load(Relaxed))
-        ));
+        );
     }
-    say(format_args!("the layer: {SMP_STATE}"));
+    say!("the layer: {SMP_STATE}");
     match CONTROL.status() {
         _ if !HAS_PBG => {}
-        Ok(status) => say(format_args!("PBG: {:?} {status}", status.mode)),
-        Err(why) => say(format_args!("PBG: {why}")),
+        Ok(status) => say!("PBG: {:?} {status}", status.mode),
+        Err(why) => say!("PBG: {why}"),
     }
-    say(format_args!(
-        "task  state    doing     step         ready        CPU  may run"
-    ));
+    say!("task  state    doing     step         ready        CPU  may run");
     for place in &PLACES_OF {
         if let Some(record) = &*place.lock() {
-            say(format_args!("{}", line(record, now)));
+            say!("{}", line(record, now));
         }
     }
     panic!(
