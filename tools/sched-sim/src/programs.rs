@@ -21,8 +21,6 @@ pub const MARK: &str = "job ";
 
 /// The wait queue at which main waits for all.
 const ALL_DONE: u32 = 0;
-/// The number of ticks that main runs before the tasks come.
-const WARM_UP_TICKS: u64 = 4;
 /// Main forbids preemption while it spawns tasks in one go, if that takes less than this part of
 /// a tick.
 const IN_ONE_GO: f64 = 0.5;
@@ -63,8 +61,9 @@ impl<'a> Programs<'a> {
     /// Returns the program of main on a machine with such ticks, if the workload begins `phase_ns`
     /// after one.
     pub fn main(&self, tick_ns: u64, phase_ns: u64) -> Program {
-        // It begins with the first tick a whole one away, and wakes at a tick.
-        let mut ops = vec![Op::Run(WARM_UP_TICKS * tick_ns + tick_ns / 2)];
+        // It begins with the first tick a whole one away, and wakes at that. A guest begins its
+        // program as early, when no policy has learned the length of a tick.
+        let mut ops = vec![Op::Run(tick_ns / 2)];
         ops.extend(self.waits.rooms().map(Op::notify));
         ops.push(Op::Sleep(tick_ns / 4));
         if self.announces {

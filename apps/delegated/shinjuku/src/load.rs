@@ -13,7 +13,7 @@ use delegated_common::{CALL, Class, Served, Table, agent, config, now};
 use delegated_shinjuku::Shinjuku;
 use sched_core::clock::VirtualClock;
 use sched_model::conformance::Rng;
-use sched_model::model::{self, Config, CpuMask, ModelTask, Op, Program};
+use sched_model::model::{self, CpuMask, ModelTask, Op, Program};
 use sched_policies::{
     cfs::Cfs,
     rr::{Rr, SLICE_TICKS},
@@ -24,13 +24,16 @@ const WORKERS: usize = 200;
 /// A tick, and the longest time for which a task runs while others wait.
 const QUANTUM: u64 = 30_000;
 
-// The costs, as they were counted on x86_64 on 2026-11-28, before those in docs/delegated.md. All were higher.
+// The costs, as they were counted on x86_64 on 2026-11-29 (docs/delegated.md).
 /// The cost of a choice of the fast path in a pick.
-const CHOOSES: u64 = 354 - 178;
+const CHOOSES: u64 = 310 - 178;
 /// The cost of following a decision in a pick.
-const FOLLOWS: u64 = 420 - 178;
-/// A round of an agent: a message costs 60, a decision for another CPU 146, and it looks at all CPUs.
-const ROUND: u64 = 250;
+const FOLLOWS: u64 = 353 - 178;
+/// A round of an agent: a message costs 60, a decision for another CPU 98, and it looks at all CPUs.
+const ROUND: u64 = 200;
+/// The way of an interrupt to another CPU that has no decision to follow: 871 without the 380 of the delegated
+/// scheduler, and without a switch of `axtask` alone.
+const PLAIN_INTERRUPT: u64 = 871 - 380 - 168;
 
 /// A mix of two kinds of requests.
 #[derive(Clone, Copy)]
@@ -240,14 +243,12 @@ fn latencies(host: Host, workers: usize, mix: &Mix, load: f64, seed: u64) -> Vec
         latencies: Vec::new(),
         served: None,
     }));
-    let config = Config {
-        pick_cost_by_load: match host {
-            Host::Agent => vec![FOLLOWS],
-            Host::Fast => vec![CHOOSES],
-            Host::Rr | Host::Cfs => vec![],
-        },
-        ..config(cpus + 1, QUANTUM, call)
-    };
+    let mut config = config(cpus + 1, QUANTUM, call);
+    match host {
+        Host::Agent => config.pick_cost_by_load = vec![FOLLOWS],
+        Host::Fast => config.pick_cost_by_load = vec![CHOOSES],
+        Host::Rr | Host::Cfs => config.interrupts = |_| [Some(PLAIN_INTERRUPT), None],
+    }
     let main = programs(host, cpus, mix, gap, seed);
     let ended = match host {
         Host::Agent | Host::Fast => simulate::<Table>(&config, &main),
