@@ -247,7 +247,8 @@ fn check_takes_a_published_table() {
     let lab = lab();
     let play = |phases| format!("@three.pbg --policy cfs --phases {phases}");
     let [first, mean] = [1, 8].map(|phases| average(&simulate(&lab, &play(phases)), "cfs"));
-    assert!(first.round() != mean.round(), "{first}, {mean}");
+    let apart = (first / mean - 1.0).abs();
+    assert!(apart > 0.002, "{first}, {mean}");
     for (phases, model) in [(1, first), (8, mean)] {
         let table = format!(
             "arch,app,smp,timing,scale,scheduler,kind,figure,unit,value,min,mean,max,phases\n\
@@ -532,7 +533,7 @@ fn cpus_that_share_nothing_play_as_axtask_does() {
     let alone = batch_at_once(&format!("{several} --balance n"));
     assert_lacks(&alone.out, "share the work");
     assert_eq!(figures(&alone, "rr"), ["509.430", "1395.702"]);
-    assert_eq!(figures(&alone, "cfs"), ["460.080", "1395.990"]);
+    assert_eq!(figures(&alone, "cfs"), ["459.464", "1395.990"]);
     let shared = batch_at_once(several);
     let said = "CPUs share the work under rr cfs; an interrupt takes 20 µs\n";
     assert_has(&shared.out, said);
