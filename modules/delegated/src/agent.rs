@@ -95,7 +95,7 @@ static NONE: Messages = Messages::new();
 /// place.
 pub struct Agent<M: TableSource = SystemTable> {
     enclave: &'static EnclaveWords,
-    /// The link of its task. No other agent has the same.
+    /// The link of its task, which may be the agent of several enclaves.
     link: usize,
     cpu: usize,
     /// The words of its CPU, and the messages from there.

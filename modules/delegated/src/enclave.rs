@@ -259,8 +259,8 @@ impl<M: TableSource> Enclave<M> {
         }
     }
 
-    /// Makes the calling task the agent. It is pinned to this CPU, and is the only agent there. It
-    /// may serve several enclaves. The agent begins with [`Kind::REDISCOVER`].
+    /// Makes the calling task the agent, whose affinity has to be this CPU alone. It is the only agent
+    /// there, and may serve several enclaves. The agent begins with [`Kind::REDISCOVER`].
     ///
     /// # Errors
     /// [`Refusal::Ended`], [`Refusal::HasAgent`], and [`Refusal::Taken`] for a delegated task
