@@ -111,8 +111,7 @@ pub fn run(share: f64, periods: u64) -> Shares {
     ended.unwrap_or_else(|failure| panic!("{failure}"));
     let [group, free] = STATE.take().expect("a run").pieces;
     let window = 10 * PERIOD;
-    // In the first period tasks join, and the free one may wait until the budget is used up.
-    let begin = free[0] + PERIOD;
+    let begin = free[0];
     let end = group[group.len() - 1].min(free[free.len() - 1]);
     let share = |pieces: &[u64], from: u64, length: u64| {
         let done = pieces.partition_point(|time| *time < from + length)

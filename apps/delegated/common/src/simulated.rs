@@ -15,17 +15,20 @@ pub type Table = ThreadTable<ThreadSmpState>;
 /// (docs/delegated.md, x86_64).
 pub const CALL: u64 = 58;
 const SWITCH: u64 = 178 - CALL;
+/// The cost of following an agent's decision in a pick.
+const FOLLOWS: u64 = 353 - 178;
 /// The way of an interrupt to another CPU. From a decision until its task runs in place of another it takes
-/// 871 there (docs/delegated.md), of which a switch takes 178 and following the decision 175.
-const INTERRUPT: u64 = 871 - 178 - 175;
+/// 871 there (docs/delegated.md).
+const INTERRUPT: u64 = 871 - CALL - SWITCH - FOLLOWS;
 
-/// Returns the machine of a simulation.
+/// Returns the machine of a simulation, in which an agent decides.
 pub fn config(cpus: usize, tick: u64, on_call: fn(u32)) -> Config {
     Config {
         cpus,
         tick_period: tick,
         call_cost: CALL,
         switch_cost: SWITCH,
+        pick_cost_by_load: vec![FOLLOWS],
         on_time: VirtualClock::set,
         on_call,
         stealing: true,
