@@ -11,10 +11,10 @@
 //! | call | needs | takes |
 //! |---|---|---|
 //! | [`measure_start`], [`measure_start_under`] | neither measuring nor replaying | 4 MiB the first time, kept ([`RECORD_BYTES`](crate::pbg::RECORD_BYTES) a task) |
-//! | [`measure_end`] | measuring | 1,344 bytes a recorded task ([`STORED_BYTES`](crate::pbg::STORED_BYTES)), kept, and 16 more for the call |
+//! | [`measure_end`] | measuring | 1,184 bytes a recorded task ([`STORED_BYTES`](crate::pbg::STORED_BYTES)), kept, and 16 more for the call |
 //! | [`start_pbg`], [`start_pbg_with`] | a profile; neither measuring nor replaying | 184 bytes a planned task ([`ENTRY_BYTES`](crate::pbg::ENTRY_BYTES)) and 16 a step, kept, and the plan for the call |
 //! | [`label_next`] | | nothing |
-//! | [`print_profile`] | a profile | at most 1,344 bytes a task and the profile's bytes, for the call |
+//! | [`print_profile`] | a profile | at most 1,184 bytes a task and the profile's bytes, for the call |
 //!
 //! | error | errno | when |
 //! |---|---|---|

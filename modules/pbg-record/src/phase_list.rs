@@ -5,6 +5,12 @@
 //! in their wakers become one. If that is not enough, one phase is left for each ending. So adding
 //! never fails.
 //!
+//! A phase that has become one of several names the waker that ended three quarters of its waits, and
+//! none that ended less than half. One pass finds it (Boyer and Moore, MJRTY, 1981): each wait votes
+//! for the phase's waker or against it, and one that is outvoted is replaced. A few wakes have a wrong
+//! waker: on several CPUs a task may leave a timer behind, which wakes it once more. That wake may be
+//! taken for the interrupted task's.
+//!
 //! Most waits are like the last one, and are added word by word, in a few dozen instructions. A
 //! phase is unpacked only if there is something to sort.
 
@@ -16,12 +22,10 @@ use sched_core::units::Counts;
 /// describe a program with more than eight phases just as well.
 pub const RECORDED_PHASES: usize = 8;
 
-/// One different wait in this number does not make the waker of all the others unknown.
-const FEW: u64 = 64;
-
 /// One phase, as a record keeps it.
 pub(crate) struct PhaseCell {
-    /// The [`Ended`] of its run intervals, and from bit 16 on the number of the waker of its waits.
+    /// The [`Ended`] of its run intervals. From bit 16 on it has the number of the waker that most of
+    /// its waits vote for, and from bit 32 on the number of waits less the votes.
     kinds: Word,
     intervals: Word,
     run: Word,
@@ -151,18 +155,42 @@ impl PhaseCell {
     }
 
     pub(crate) fn get(&self) -> StoredPhase {
-        let kinds = self.kinds.get();
         let [run, blocked] = [&self.run, &self.blocked].map(|time| Counts(time.get()));
+        let intervals = self.intervals.get();
+        let is_known = self.doubt() <= intervals / 2;
         StoredPhase {
-            woken_by: waker(kinds >> 16),
+            woken_by: if is_known {
+                self.waker()
+            } else {
+                Waker::Unknown
+            },
             wakes: self.wakes.get(),
-            ..StoredPhase::new(self.ended(), self.intervals.get(), run, blocked)
+            ..StoredPhase::new(self.ended(), intervals, run, blocked)
         }
     }
 
+    /// Returns the waker that most of its waits vote for.
+    fn waker(&self) -> Waker {
+        waker(self.kinds.get() >> 16)
+    }
+
+    /// Returns the number of its waits less the votes for its waker.
+    fn doubt(&self) -> u64 {
+        self.kinds.get() >> 32
+    }
+
+    fn votes(&self) -> u64 {
+        self.intervals.get().saturating_sub(self.doubt())
+    }
+
+    fn set_kinds(&self, ended: Ended, waker: Waker, doubt: u64) {
+        let doubt = doubt.min(u32::MAX.into());
+        self.kinds
+            .set(ended as u64 | waker.number() << 16 | doubt << 32);
+    }
+
     pub(crate) fn set(&self, phase: &StoredPhase) {
-        let by = phase.woken_by.number();
-        self.kinds.set(phase.ended as u64 | by << 16);
+        self.set_kinds(phase.ended, phase.woken_by, 0);
         self.intervals.set(phase.intervals);
         self.run.set(phase.run.0);
         self.blocked.set(phase.blocked.0);
@@ -206,12 +234,12 @@ impl PhaseCell {
     fn kind(&self) -> Kind {
         Kind {
             ended: self.ended(),
-            woken_by: self.kinds.get() >> 16,
+            woken_by: self.kinds.get() >> 16 & 0xffff,
             mean_run: self.run.get() / self.intervals.get().max(1),
         }
     }
 
-    fn copy(&self, other: &Self) {
+    pub(crate) fn copy(&self, other: &Self) {
         self.kinds.set(other.kinds.get());
         self.intervals.set(other.intervals.get());
         self.run.set(other.run.get());
@@ -222,8 +250,9 @@ impl PhaseCell {
     /// Adds a phase that is [the same](Detail::is_same_phase) as this one.
     #[inline]
     fn add(&self, other: &Self) {
-        if self.kinds.get() != other.kinds.get() {
-            return self.add_of_others(&other.get());
+        // There is no doubt of a new wait.
+        if u64::from(self.kinds.get() as u32) != other.kinds.get() {
+            return self.add_of_others(other);
         }
         grow(&self.intervals, other.intervals.get());
         grow(&self.run, other.run.get());
@@ -231,22 +260,19 @@ impl PhaseCell {
         self.wakes.add(&other.wakes);
     }
 
-    /// Adds a phase that has another waker.
+    /// Adds a phase that has another waker, or doubt of its own. There is no room to tell the wakers
+    /// apart, so the one with more votes stays.
     #[cold]
-    fn add_of_others(&self, phase: &StoredPhase) {
-        let before = self.get();
-        let mut sum = before;
-        sum.add(phase);
-        // There is no room to tell the wakers apart. A few waits do not hide the waker of the others.
-        if sum.woken_by == Waker::Unknown {
-            let few = |few: &StoredPhase, many: &StoredPhase| few.intervals <= many.intervals / FEW;
-            sum.woken_by = match () {
-                () if few(phase, &before) => before.woken_by,
-                () if few(&before, phase) => phase.woken_by,
-                () => Waker::Unknown,
-            };
-        }
+    fn add_of_others(&self, other: &Self) {
+        let (waker, votes) = match (self.waker() == other.waker(), self.votes(), other.votes()) {
+            (true, mine, its) => (self.waker(), mine.saturating_add(its)),
+            (false, mine, its) if mine >= its => (self.waker(), mine - its),
+            (false, mine, its) => (other.waker(), its - mine),
+        };
+        let mut sum = self.get();
+        sum.add(&other.get());
         self.set(&sum);
+        self.set_kinds(sum.ended, waker, sum.intervals - votes);
     }
 }
 
@@ -256,16 +282,6 @@ struct Kind {
     ended: Ended,
     woken_by: u64,
     mean_run: u64,
-}
-
-impl From<&StoredPhase> for Kind {
-    fn from(phase: &StoredPhase) -> Self {
-        Self {
-            ended: phase.ended,
-            woken_by: phase.woken_by.number(),
-            mean_run: phase.mean_run().0,
-        }
-    }
 }
 
 /// The properties that the phases of a list distinguish. They become fewer when the list is full.
@@ -327,9 +343,13 @@ impl PhaseList {
         }
     }
 
-    /// Returns true if a phase would absorb the other one after it.
-    pub(crate) fn is_same_phase(&self, one: &StoredPhase, other: &StoredPhase) -> bool {
-        self.detail().is_same_phase(one.into(), other.into())
+    /// Replaces the phases by those of the other list.
+    pub(crate) fn copy(&self, other: &Self) {
+        self.count.set(other.count.get());
+        self.detail.set(other.detail.get());
+        for (to, from) in self.cells.iter().zip(&other.cells) {
+            to.copy(from);
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = StoredPhase> {
@@ -450,6 +470,29 @@ mod tests {
             by_one.clear();
             prop_assert!(by_one.is_empty());
             prop_assert_eq!(by_one.get(), Wakes::NONE);
+        }
+
+        /// Wherever the waits are that others ended, a phase names the waker of three quarters, and none
+        /// of less than half.
+        #[test]
+        fn phase_names_the_waker_of_most_waits(wakers in prop::collection::vec(0..6_u16, 1..200)) {
+            let list = PhaseList::new();
+            list.detail.set(Detail::Lengths as u64);
+            let wakers: Vec<_> = wakers.iter().map(|waker| Waker::Task(waker.saturating_sub(3))).collect();
+            for waker in &wakers {
+                let cell = PhaseCell::new();
+                cell.set_block(Counts(100), Counts(0), &self::cell(Wakes::NONE));
+                cell.set_waker(*waker);
+                list.push(&cell);
+            }
+            let ended = |by| wakers.iter().filter(|waker| **waker == by).count();
+            let most = (0..3).map(Waker::Task).max_by_key(|by| ended(*by)).unwrap();
+            let named = list.iter().next().unwrap().woken_by;
+            if 4 * ended(most) >= 3 * wakers.len() {
+                prop_assert_eq!(named, most);
+            } else if named != Waker::Unknown {
+                prop_assert!(2 * ended(named) >= wakers.len());
+            }
         }
 
         /// No time or count of a pushed phase is lost, however few phases are left.

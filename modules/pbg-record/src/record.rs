@@ -42,13 +42,13 @@ pub const RECORD_BYTES: usize = 1024;
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
 /// The most memory of a recorded task in the profile, in bytes.
-pub const STORED_BYTES: usize = 1344;
+pub const STORED_BYTES: usize = 1184;
 const _: () =
     assert!(size_of::<StoredTask>() + STORED_PHASES * size_of::<StoredPhase>() == STORED_BYTES);
 
-/// The most phases of a recorded task in the profile. These are the recorded phases, the two of a
-/// burst that is still open, and the two of the last burst, which ends with the record.
-const STORED_PHASES: usize = RECORDED_PHASES + 4;
+/// The most phases of a recorded task in the profile. These are the recorded phases, and the two of
+/// the last burst, which ends with the record.
+const STORED_PHASES: usize = RECORDED_PHASES + 2;
 
 /// The record of one task. It is aligned so that a context switch writes only to its first cache
 /// line.
@@ -388,14 +388,6 @@ impl Record {
         }
     }
 
-    /// Returns the phases of the open burst, if there is one.
-    fn open_phases(&self) -> impl Iterator<Item = StoredPhase> {
-        let is_open = self.is_open();
-        let phases = self.open.phases.iter();
-        let phases = phases.filter(move |phase| is_open && phase.is_some());
-        phases.map(PhaseCell::get)
-    }
-
     /// Returns the waker that ended its last wait.
     fn last_waker(&self) -> Waker {
         waker(self.wakers.get())
@@ -474,24 +466,30 @@ impl Record {
         })
     }
 
-    /// Returns the phases, with the open burst, whose waker is unknown, and the last burst, which
-    /// ends with the record at `ended`.
+    /// Returns the phases, with the open burst and the last burst, which ends with the record at
+    /// `ended`. The wake that ended the open burst is taken for the running task's, since no tick has
+    /// followed.
     pub fn read_phases(&self, run: u64, ended: Counts) -> Result<Phases, Error> {
-        let mut list: Vec<StoredPhase> = reserved(STORED_PHASES)?;
-        list.extend(self.phases.iter());
-        for phase in self.open_phases() {
-            match list.last_mut() {
-                Some(last) if self.phases.is_same_phase(last, &phase) => last.add(&phase),
-                _ => list.push(phase),
+        let phases = PhaseList::new();
+        phases.copy(&self.phases);
+        if self.is_open() {
+            let open = [PhaseCell::new(), PhaseCell::new()];
+            for (phase, of_record) in open.iter().zip(&self.open.phases) {
+                phase.copy(of_record);
             }
+            open[1].set_waker(self.pending().by);
+            let are_there = open.iter().filter(|phase| phase.is_some());
+            are_there.for_each(|phase| phases.push(phase));
         }
+        let mut list: Vec<StoredPhase> = reserved(STORED_PHASES)?;
+        list.extend(phases.iter());
         let burst = self.burst(run);
         if burst.intervals > 0 {
             let last_run = ended.0.wrapping_sub(self.began.get());
             let last = burst.split(Ended::Exit, last_run, Counts::ZERO, self.wakes.get());
             list.extend(last.into_iter().filter(|phase| phase.intervals > 0));
         }
-        let order = self.phases.order();
+        let order = phases.order();
         let phases = Phases { order, list };
         Ok(match order {
             PhaseOrder::AsRun => phases,

@@ -23,7 +23,8 @@
 //! and then calls the tick. Both happen on one CPU, whichever queues the woken tasks go to. So a wake
 //! counts as the timer's in two cases. One is that the CPU was idle. The other is that a tick follows
 //! *closely* on that CPU, within 1/[`WAKE_TICK_RATIO`] of the time between ticks. Only wakes that are
-//! close to each other may lie in between.
+//! close to each other may lie in between. A machine on which an interrupt takes longer shows it by
+//! ticks that come unevenly. There the limit is their unevenness, up to 1/64 of the time between ticks.
 //!
 //! A kernel with exact timers wakes a task between ticks, and preempts the running task at once. A
 //! task that hands over its CPU with a wake looks the same. So a wake is *doubtful* if a preemption
@@ -31,7 +32,7 @@
 //!
 //! Until the next wake, spawn, tick or preemption decides, the wake is *pending*, and the burst that
 //! it ended is open. A task's own wake that comes just before a tick is taken for the timer's. If
-//! wakes and ticks are independent, that is one wake in [`WAKE_TICK_RATIO`].
+//! wakes and ticks are independent, that is one wake in [`WAKE_TICK_RATIO`], or in 64.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -48,6 +49,9 @@ use sched_core::units::{Counts, TaskKey};
 
 /// A wake is close to a tick if the time to it is at most the time between ticks over this number.
 pub const WAKE_TICK_RATIO: u64 = 1024;
+
+/// The same if ticks come unevenly.
+const UNEVEN_TICK_RATIO: u64 = 64;
 
 /// The number of CPUs that can be recorded.
 pub const MAX_CPUS: usize = 64;
@@ -160,11 +164,11 @@ impl Ticks {
     /// Returns the longest time at which a wake is close to a tick or to another wake. While the time
     /// between ticks is unknown, `so_far` stands for it.
     fn close(&self, so_far: u64) -> u64 {
-        let period = match self.period() {
-            0 => so_far,
-            period => period,
+        let (period, uneven) = match self.period() {
+            0 => (so_far, 0),
+            period => (period, period.saturating_sub(self.shortest.get())),
         };
-        period / WAKE_TICK_RATIO
+        uneven.clamp(period / WAKE_TICK_RATIO, period / UNEVEN_TICK_RATIO)
     }
 }
 
