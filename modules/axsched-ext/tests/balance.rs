@@ -18,8 +18,8 @@ use axsched_ext::rr::{Rr, SLICE_TICKS};
 use axsched_ext::task::{InitialState, Task};
 use axsched_ext::*;
 use common::several::{
-    Within, each_fault_is_found, found_with, from_its_first_pick, interrupts_after, named,
-    on_several, passes_with, started, staying, ticking,
+    Within, each_fault_is_found, found_with, from_its_first_pick, interleaved, interrupts_after,
+    named, on_several, passes_with, started, staying, ticking,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -83,7 +83,7 @@ proptest! {
     fn no_cpu_idles_beside_a_ready_task(
         config in machine(), cpus in 2..=8usize, delay in 1..20u64, main in program(),
     ) {
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         // A function pointer cannot capture the delay, so there are three.
         config.interrupts = match delay {
             1..4 => |_| [Some(1), None],
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn lost_ipi_costs_a_tick(config in machine(), cpus in 2..=8usize, main in program()) {
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         config.max_idle_beside = Some(2 * one_interrupt_each(&config, config.tick_period));
         for interrupts in [(|_| [None, None]) as fn(u64) -> _, |n| [(n % 2 == 0).then_some(3), None]] {
             config.interrupts = interrupts;
@@ -108,7 +108,7 @@ proptest! {
     fn rule_7_wake_that_crosses_a_change_of_affinity_puts_no_task_where_it_may_not_run(
         config in machine(), cpus in 2..=8usize, main in program(),
     ) {
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         let off = slow_wakes(96) + one_interrupt_each(&config, 1);
         config.wake_delays = slow_wakes;
         // Each CPU that was asked may be in such a wake, and so may the one that sends the task on.
@@ -126,7 +126,7 @@ proptest! {
         config in machine(), cpus in 2..=4usize, main in program(), stay in any::<bool>(),
         are_late in any::<bool>(), are_slow in any::<bool>(),
     ) {
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         config.tick_period = 2_000;
         if stay {
             config = staying(config);
@@ -150,7 +150,7 @@ proptest! {
     fn preempted_task_stays_where_it_must(
         config in machine(), cpus in 2..=8usize, main in program(),
     ) {
-        let mut config = staying(on_several(config, cpus));
+        let mut config = staying(interleaved(config, cpus));
         // No other CPU knows of a CPU's queue before its first pick or tick.
         config.max_idle_beside = Some(config.tick_period + one_interrupt_each(&config, 1));
         passes_under_each(&config, &main)?;

@@ -15,8 +15,8 @@ use axsched_ext::model::{
 use axsched_ext::pbg::PerThread;
 use axsched_ext::*;
 use common::several::{
-    MEASURE_END, MEASURE_START, START_PBG, from_its_first_pick, interrupts_after, joined,
-    on_several, staying,
+    MEASURE_END, MEASURE_START, START_PBG, from_its_first_pick, interleaved, interrupts_after,
+    joined, staying,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -159,7 +159,7 @@ fn soaks(
         while played.steps < STEPS {
             let (config, programs, random) = strategy.new_tree(&mut runner).unwrap().current();
             let interrupts = INTERRUPTS[(played.programs % INTERRUPTS.len() as u64) as usize];
-            let mut config = on_several(config, cpus);
+            let mut config = interleaved(config, cpus);
             config.interrupts = interrupts.when();
             config.wake_delays = interrupts.wakes();
             config.log_records = usize::MAX;

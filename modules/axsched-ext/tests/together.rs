@@ -16,8 +16,8 @@ use axsched_ext::pbg::{
     UNPLANNED_YIELD_ALLOWANCE, stored,
 };
 use common::several::{
-    MEASURE_END, MEASURE_START, START_PBG, each_fault_is_found, interrupts_after, joined, named,
-    on_several, passes_with, staying, ticking,
+    MEASURE_END, MEASURE_START, START_PBG, each_fault_is_found, interleaved, interrupts_after,
+    joined, named, on_several, passes_with, staying, ticking,
 };
 use common::{machine, program, proptest_config};
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ proptest! {
     fn no_cpu_idles_beside_a_ready_task(
         config in machine(), cpus in 2..=8usize, main in program(),
     ) {
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         config.interrupts = |n| [Some(1 + n % 7), (n % 3 == 0).then_some(1 + n % 11)];
         config.max_idle_beside = Some(two_interrupts(&config, 11));
         passes(&config, &main)?;
@@ -117,7 +117,7 @@ proptest! {
 
     #[test]
     fn lost_ipi_costs_a_tick(config in machine(), cpus in 2..=8usize, main in program()) {
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         let tick = config.tick_period + two_interrupts(&config, 0);
         config.max_idle_beside = Some(2 * tick);
         for interrupts in [(|_| [None, None]) as fn(u64) -> _, |n| [(n % 2 == 0).then_some(3), None]] {
@@ -130,7 +130,7 @@ proptest! {
     fn preempted_task_stays_where_it_must(
         config in machine(), cpus in 2..=8usize, main in program(),
     ) {
-        let config = staying(on_several(config, cpus));
+        let config = staying(interleaved(config, cpus));
         passes(&config, &main)?;
     }
 
@@ -139,7 +139,7 @@ proptest! {
         config in machine(), cpus in 2..=8usize, first in program(), again in program(), same in any::<bool>(),
     ) {
         let again = if same { first.clone() } else { again };
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         config.max_idle_beside = Some(two_interrupts(&config, 1));
         passes(&config, &measured_and_followed(&first, &again))?;
     }
@@ -150,7 +150,7 @@ proptest! {
         masks in prop::collection::vec(1..255u64, 6), stay in any::<bool>(), is_lost in any::<bool>(),
     ) {
         let [beside, first, again] = &programs;
-        let mut config = on_several(config, cpus);
+        let mut config = interleaved(config, cpus);
         let two = two_interrupts(&config, 11);
         let idle_beside = if is_lost { 2 * config.tick_period + 2 * two } else { two };
         config.interrupts = match is_lost {

@@ -13,9 +13,11 @@
 //!    Every further CPU wraps `idle` and `gc`
 //!    and starts in `idle`.
 //! 2. **Spawn**: wrap, choose a queue, `add_task`.
-//! 3. **Yield**: `put_prev_task(current, false)`, `pick_next_task`.
+//! 3. **Yield**: `put_prev_task(current, false)`, `pick_next_task`. The queue is locked for each of
+//!    the two, with interrupts off. Other CPUs may put tasks into it in between
+//!    ([`Config::pick_delays`]).
 //! 4. **Preemption**: a tick that returned true leaves a request. It is granted when preemption is
-//!    next enabled, with `put_prev_task(current, true)`, `pick_next_task`. Without
+//!    next enabled, with `put_prev_task(current, true)`, `pick_next_task` as in rule 3. Without
 //!    [`Config::preempt`] the request has no effect.
 //! 5. **Block**: the future is polled. Then there is a window in which ticks and other CPUs may
 //!    act. Only then the task parks: `pick_next_task` alone. If the wake came inside that window

@@ -56,6 +56,14 @@ pub fn on_several(config: Config, cpus: usize) -> Config {
     }
 }
 
+/// Returns the same on which other CPUs may act within two yields in ten.
+pub fn interleaved(config: Config, cpus: usize) -> Config {
+    Config {
+        pick_delays: |n| (n.wrapping_mul(7_919) % 10).saturating_sub(7) * 3,
+        ..on_several(config, cpus)
+    }
+}
+
 /// Returns the machine as on riscv64, where a preempted task stays. On the newer line it need not.
 pub fn staying(config: Config) -> Config {
     Config {

@@ -145,6 +145,8 @@ enum Act<'a> {
         resched: bool,
     },
     TaskTick,
+    /// The rest of a yield or a preemption, whose put is done.
+    Pick(Why),
     /// A guard is released, which grants a pending preemption. Only `ExitResched` may follow it,
     /// since other acts continue in another task's context.
     Release,
@@ -270,6 +272,8 @@ pub(super) struct Machine<'a> {
     wakers: u64,
     /// The number of wakes that have chosen a queue.
     wakes: u64,
+    /// The number of yields and preemptions.
+    gave_up: u64,
     timers: u64,
     /// The number of programs and helpers that have not ended.
     alive: usize,
@@ -305,6 +309,7 @@ impl<'a> Machine<'a> {
             choices: 0,
             wakers: 0,
             wakes: 0,
+            gave_up: 0,
             timers: 0,
             alive: 1,
             switches: 0,
@@ -483,6 +488,7 @@ impl<'a> Machine<'a> {
             Act::Look { waker, on, resched } => self.look(c, waker, on, resched),
             Act::Put { task, on, resched } => self.unblock(c, task, on, resched),
             Act::TaskTick => self.task_tick(c)?,
+            Act::Pick(why) => self.resched(c, why)?,
             Act::Release => self.release(c)?,
             Act::ExitList => {
                 let cpu = &mut self.cpus[c];

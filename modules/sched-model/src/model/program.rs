@@ -433,6 +433,10 @@ pub struct Config {
     /// The argument is the number of wakes before. The time is long if a host takes the CPU away in
     /// between.
     pub wake_delays: fn(u64) -> u64,
+    /// Returns the time between the put and the pick of a yield or a preemption. `axtask` takes the
+    /// queue's lock for each of the two, so another CPU may put a task in between. The argument is the
+    /// number of yields and preemptions before.
+    pub pick_delays: fn(u64) -> u64,
     /// The longest time that a CPU may idle while any queue has a ready task that may run on it, in time units. `None`
     /// means no bound.
     pub max_idle_beside: Option<u64>,
@@ -475,6 +479,7 @@ impl Default for Config {
             preempted_stay: false,
             interrupts: |_| [Some(1), None],
             wake_delays: |_| 0,
+            pick_delays: |_| 0,
             max_idle_beside: None,
             max_wait: MaxWait::default(),
             max_gc_streak: 16,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, MAIN, MASKS, Machine, Record, Step, Why};
+use super::{Act, Kind, MAIN, MASKS, Machine, Record, Step, Why};
 use crate::model::{
     CpuMask, Event, Handle, Label, Left, Logged, ModelTask, Program, State, TaskId, TaskReport,
     Violation, What,
@@ -151,8 +151,7 @@ impl<'a> Machine<'a> {
         if self.must_leave(c, id) {
             return self.migrate_current(c, id);
         }
-        self.give_up(c, What::Yielded);
-        self.resched(c, Why::Yield)
+        self.give_up(c, What::Yielded, Why::Yield)
     }
 
     /// Returns true if the current task migrates instead of going into this queue (rule 9).
@@ -176,13 +175,12 @@ impl<'a> Machine<'a> {
         if self.must_leave(c, id) {
             return self.migrate_current(c, id);
         }
-        self.give_up(c, what);
-        self.resched(c, Why::Other)
+        self.give_up(c, what, Why::Other)
     }
 
     /// Puts the current task back, as `put_task_with_state(current, Running, what == Preempted)`
-    /// does.
-    pub(super) fn give_up(&mut self, c: usize, what: What) {
+    /// does, and picks.
+    pub(super) fn give_up(&mut self, c: usize, what: What, why: Why) -> Step {
         let id = self.current(c);
         let task = &mut self.tasks[id.0];
         assert_eq!(task.state, State::Running, "model: {}", task.report.label);
@@ -193,6 +191,14 @@ impl<'a> Machine<'a> {
             self.tasks[id.0].preempted_on = (what == What::Preempted).then_some(c);
             self.put(c, current, what == What::Preempted);
         }
+        let delay = (self.config.pick_delays)(self.gave_up);
+        self.gave_up += 1;
+        if delay == 0 {
+            return self.resched(c, why);
+        }
+        self.cpus[c].clock += delay;
+        self.cpus[c].acts.push_front(Act::Pick(why));
+        Ok(())
     }
 
     /// Picks a task, checks it and switches to it, as `resched` does.
