@@ -5,7 +5,7 @@
 //! in their wakers become one. If that is not enough, one phase is left for each ending. So adding
 //! never fails.
 //!
-//! A phase that has become one of several names the waker that ended three quarters of its waits, and
+//! A phase that several have become names the waker that ended three quarters of its waits, and
 //! none that ended less than half. One pass finds it (Boyer and Moore, MJRTY, 1981): each wait votes
 //! for the phase's waker or against it, and one that is outvoted is replaced. A few wakes have a wrong
 //! waker: on several CPUs a task may leave a timer behind, which wakes it once more. That wake may be
@@ -250,7 +250,7 @@ impl PhaseCell {
     /// Adds a phase that is [the same](Detail::is_same_phase) as this one.
     #[inline]
     fn add(&self, other: &Self) {
-        // There is no doubt of a new wait.
+        // A new wait has no doubt, so equal words have the same waker.
         if u64::from(self.kinds.get() as u32) != other.kinds.get() {
             return self.add_of_others(other);
         }

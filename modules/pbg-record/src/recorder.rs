@@ -32,7 +32,8 @@
 //!
 //! Until the next wake, spawn, tick or preemption decides, the wake is *pending*, and the burst that
 //! it ended is open. A task's own wake that comes just before a tick is taken for the timer's. If
-//! wakes and ticks are independent, that is one wake in [`WAKE_TICK_RATIO`], or in 64.
+//! wakes and ticks are independent, and wakes are not close to each other, that is one wake in
+//! [`WAKE_TICK_RATIO`], or in 64.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -157,7 +157,7 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(format!("{tasks} tasks{of_these}, {} bytes", bytes.len()))
 }
 
-/// The part of a task's turnaround that a host may take away from a guest in real time.
+/// In real time a host may take a task's CPU away for its turnaround divided by this number.
 const TAKEN_BY_HOST: u64 = 8;
 
 /// Marks the tasks of a profile whose replay, in the same console, used more than twice the

@@ -277,7 +277,11 @@ fn uneven_ticks_allow_a_wake_to_come_earlier_before_its_tick() {
             recorder.tick(0, false, Counts(5 * TICK));
             recorder.woken(0, tasks[1], tasks[0], Counts(6 * TICK - gap));
             recorder.tick(0, false, Counts(6 * TICK));
-            assert_eq!(wakers(recorder, 7 * TICK)[1], [by], "{gap} before a tick, {late}");
+            assert_eq!(
+                wakers(recorder, 7 * TICK)[1],
+                [by],
+                "{gap} before a tick, {late}"
+            );
         }
     }
 }

@@ -435,7 +435,7 @@ pub struct Config {
     pub wake_delays: fn(u64) -> u64,
     /// Returns the time between the put and the pick of a yield or a preemption. `axtask` takes the
     /// queue's lock for each of the two, so another CPU may put a task in between. The argument is the
-    /// number of yields and preemptions before.
+    /// number of yields and preemptions before, those of idle included.
     pub pick_delays: fn(u64) -> u64,
     /// The longest time that a CPU may idle while any queue has a ready task that may run on it, in time units. `None`
     /// means no bound.
