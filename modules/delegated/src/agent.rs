@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::*;
 
 use crate::decision::Decision;
-use crate::enclave::{End, end, kick, kick_other};
+use crate::enclave::{End, end, kick, kick_other, tell};
 use crate::message::{Kind, Message};
 use crate::ring::{Messages, Words};
 use crate::status::{State, Status, TaskId};
@@ -219,12 +219,15 @@ impl<M: TableSource> Agent<M> {
             };
             let message = Message::from_words(words);
             let known = &mut self.known[message.task().index()];
-            let is_same = known.generation() == message.task().generation();
+            let age = message.task().generation().wrapping_sub(known.generation());
+            if known.0 != 0 && (age as i16) < 0 {
+                continue; // another task has had the slot since
+            }
             let is_overtaken = match message.kind() {
                 Kind::TICK => (message.seq().wrapping_sub(known.seq()) as i32) < 0,
                 _ => message.seq().wrapping_sub(known.seq()) as i32 <= 0,
             };
-            if is_same && is_overtaken {
+            if age == 0 && is_overtaken {
                 continue;
             }
             *known = Status::new(message.task().generation(), State::Free, 0, message.seq());
@@ -258,7 +261,9 @@ impl<M: TableSource> Agent<M> {
             words.has_rare.swap(true, Relaxed); // look again
             let slot = &M::table().slots[index];
             self.gone = slot.next_dead.load(Relaxed);
-            let farewell = slot.farewell();
+            let (farewell, status) = (slot.farewell(), slot.status());
+            // A message that another CPU has written meanwhile comes too late.
+            self.known[index] = status;
             M::table().free_slot(slot);
             return Some(farewell);
         }
@@ -307,7 +312,7 @@ impl<M: TableSource> Agent<M> {
     #[inline]
     pub fn may_run(&self, task: TaskId, cpu: usize) -> bool {
         let may_run = |status| self.may_run_at(task, status, cpu);
-        self.status(task).is_some_and(may_run)
+        self.has_cpu(cpu) && self.status(task).is_some_and(may_run)
     }
 
     /// Returns true if a CPU may run the task, which has this status.
@@ -500,17 +505,22 @@ impl<M: TableSource> Agent<M> {
     /// [`Stopped`]
     #[inline(always)]
     pub fn wait(&self, yield_now: impl FnOnce()) -> Result<(), Stopped> {
-        self.check()?;
         yield_now();
-        Ok(())
+        self.check()
     }
 }
 
 impl<M: TableSource> Drop for Agent<M> {
     fn drop(&mut self) {
         M::table().free_gone(self.gone);
-        if self.check().is_ok() {
-            end::<M>(self.enclave, End::AgentLeft, TaskId::from_bits(0), [0; 2]);
+        match self.check() {
+            Ok(()) => end::<M>(self.enclave, End::AgentLeft, TaskId::from_bits(0), [0; 2]),
+            Err(Stopped::Ended) => {}
+            Err(Stopped::Replaced) => {
+                // It may have read messages since, which the next agent needs.
+                self.enclave.rediscover();
+                tell::<M>(self.enclave, false);
+            }
         }
     }
 }

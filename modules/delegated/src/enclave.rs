@@ -12,7 +12,8 @@ use crate::message::{Kind, Kinds};
 use crate::ring::MAX_MESSAGES;
 use crate::status::TaskId;
 use crate::table::{
-    EnclaveWords, FAST, MAX_ENCLAVES, NO_CPU, SystemTable, TableSource, phase, route, urgent,
+    CpuWords, EnclaveWords, FAST, MAX_ENCLAVES, NO_CPU, Pinned, SystemTable, TableSource, phase,
+    route, urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedState};
 use alloc::boxed::Box;
@@ -207,8 +208,11 @@ impl<M: TableSource> Enclave<M> {
             .route
             .store(route(settings.sends, settings.wakes), Release);
         for (cpu, words) in table.cpus.iter().enumerate().filter(|(cpu, _)| is_in(*cpu)) {
+            if !words.join(enclave) {
+                end::<M>(enclave, End::Asked, TaskId::from_bits(0), [0; 2]);
+                return Err(Refusal::Cpu(cpu)); // another call has taken it meanwhile
+            }
             words.decisions.end_wait();
-            words.set_enclave(Some(enclave));
             kick::<M>(cpu);
         }
         Ok(Self {
@@ -218,12 +222,12 @@ impl<M: TableSource> Enclave<M> {
         })
     }
 
-    fn words(&self) -> Result<&'static EnclaveWords, Refusal> {
-        let words = &M::table().enclaves[self.number];
-        let is_same = words.generation.load(Acquire) == self.generation;
-        (is_same && words.is_active())
-            .then_some(words)
-            .ok_or(Refusal::Ended)
+    /// Returns its words, which become no other enclave's while they are pinned.
+    fn words(&self) -> Result<Pinned, Refusal> {
+        let words = Pinned::new(&M::table().enclaves[self.number]);
+        // An enclave that is active is the last one with these words.
+        let is_this = words.is_active() && words.generation.load(Acquire) == self.generation;
+        is_this.then_some(words).ok_or(Refusal::Ended)
     }
 
     /// Delegates a task. It joins at its next put: when it yields, is preempted or woken. Then the
@@ -238,7 +242,7 @@ impl<M: TableSource> Enclave<M> {
         }
         let table = M::table();
         words.members.fetch_add(1, AcqRel);
-        let Some(slot) = table.take_slot(words) else {
+        let Some(slot) = table.take_slot(words.0) else {
             words.members.fetch_sub(1, AcqRel);
             return Err(Refusal::NoSlot);
         };
@@ -254,8 +258,7 @@ impl<M: TableSource> Enclave<M> {
     pub fn depart<T>(task: &Task<T, DelegatedState<M>>) {
         let link = task.policy_state().link();
         if !link.is_null() && link.addr() & AGENT == 0 {
-            task.policy_state()
-                .set_link(link.map_addr(|at| at | DEPARTS));
+            task.policy_state().mark(link, DEPARTS);
         }
     }
 
@@ -280,7 +283,7 @@ impl<M: TableSource> Enclave<M> {
     ///
     /// # Errors
     /// As [`attach`](Self::attach). [`Refusal::HasAgent`] means that the CPU has an agent of another
-    /// enclave.
+    /// enclave, or that the calling task is the agent already.
     pub fn replace<T>(
         &self,
         task: &Task<T, DelegatedState<M>>,
@@ -293,7 +296,8 @@ impl<M: TableSource> Enclave<M> {
         let mask = words.mask();
         let is_own = there != 0 && there == link.addr();
         let is_replaced = here.serves.load(Acquire) & !mask == 0;
-        if there != 0 && !is_own && !is_replaced {
+        let is_agent = is_own && words.agent.load(Acquire) == there;
+        if is_agent || there != 0 && !is_own && !is_replaced {
             return Err(Refusal::HasAgent);
         }
         if !link.is_null() && link.addr() & AGENT == 0 {
@@ -305,7 +309,7 @@ impl<M: TableSource> Enclave<M> {
         };
         let before = words.agent_cpu.load(Acquire);
         if before != NO_CPU && before as usize != cpu {
-            table.cpus[before as usize].stop_serving(words);
+            table.cpus[before as usize].stop_serving(&words);
         }
         task.policy_state()
             .set_link(ptr::without_provenance_mut(link));
@@ -313,7 +317,11 @@ impl<M: TableSource> Enclave<M> {
         here.serves.fetch_or(mask, AcqRel);
         words.agent.store(link, Release);
         words.agent_cpu.store(cpu as u32, SeqCst);
-        Ok(Agent::new(words, link, cpu))
+        fence(SeqCst); // an end that does not see this agent is seen here
+        if !words.is_active() {
+            withdraw(&words, here, link);
+        }
+        Ok(Agent::new(words.0, link, cpu))
     }
 
     /// Lets this policy decide on the fast path, within the scheduler, in place of an agent. `None`
@@ -335,8 +343,12 @@ impl<M: TableSource> Enclave<M> {
         words.rediscover();
         if is_set {
             words.route.fetch_or(FAST, SeqCst);
+            // Ready tasks may wait for a CPU that has nothing else to do.
+            let cpus = words.cpus.load(Relaxed);
+            let own = (0..sched_smp::MAX_CPUS).filter(|cpu| cpus >> cpu & 1 != 0);
+            own.for_each(kick::<M>);
         } else {
-            tell::<M>(words, false);
+            tell::<M>(&words, false);
         }
         if !words.is_active() {
             words.route.store(0, SeqCst); // it ended meanwhile
@@ -346,13 +358,8 @@ impl<M: TableSource> Enclave<M> {
 
     /// Ends the enclave. Its tasks go on under round robin.
     pub fn end(&self) {
-        if self.words().is_ok() {
-            end::<M>(
-                &M::table().enclaves[self.number],
-                End::Asked,
-                TaskId::from_bits(0),
-                [0; 2],
-            );
+        if let Ok(words) = self.words() {
+            end::<M>(words.0, End::Asked, TaskId::from_bits(0), [0; 2]);
         }
     }
 
@@ -376,6 +383,15 @@ impl<M: TableSource> Enclave<M> {
     }
 }
 
+/// Takes an agent away from an enclave that has ended while it was attached. The agent finds that out by
+/// its next call.
+#[cold]
+#[inline(never)]
+fn withdraw(enclave: &EnclaveWords, here: &CpuWords, link: usize) {
+    here.stop_serving(enclave);
+    _ = (enclave.agent).compare_exchange(link, 0, AcqRel, Relaxed);
+}
+
 /// Ends an enclave. Only the first call counts. The times are those of the watchdog's report.
 pub fn end<M: TableSource>(
     enclave: &'static EnclaveWords,
@@ -383,11 +399,12 @@ pub fn end<M: TableSource>(
     task: TaskId,
     [waited, silence]: [u64; 2],
 ) {
-    let table = M::table();
+    let (table, _pinned) = (M::table(), Pinned::new(enclave));
     let ended = (enclave.phase).compare_exchange(phase::ACTIVE, phase::BEGUN, AcqRel, Relaxed);
     if ended.is_err() {
         return;
     }
+    fence(SeqCst); // sees an agent that is being attached, or is seen
     let unread: usize = enclave.messages.iter().map(|ring| ring.len()).sum();
     let agent = enclave.agent.swap(0, AcqRel);
     enclave.ended_by.store(by as u32, Relaxed);
@@ -402,9 +419,7 @@ pub fn end<M: TableSource>(
     fence(SeqCst);
     for (cpu, words) in table.cpus.iter().enumerate() {
         words.stop_serving(enclave);
-        if words.enclave().is_some_and(|own| ptr::eq(own, enclave)) {
-            words.set_enclave(None);
-        }
+        words.leave(enclave);
         if words.has_joined.load(Acquire) {
             words.urgent.fetch_or(urgent::SWEEP, SeqCst);
             kick::<M>(cpu);

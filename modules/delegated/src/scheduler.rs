@@ -25,7 +25,7 @@ use crate::outside::{Outside, OutsideScheduler};
 use crate::ring::Words;
 use crate::status::{State, Status};
 use crate::table::{
-    CpuWords, EnclaveWords, FAST, PATH, PLAIN, Slot, SystemTable, Table, TableSource, WAKES, urgent,
+    CpuWords, EnclaveWords, FAST, PATH, PLAIN, Slot, SystemTable, TableSource, WAKES, urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedTask, MARKS};
 
@@ -278,14 +278,19 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
-    /// Interrupts a CPU of the enclave that has nothing to do.
+    /// Makes a CPU of the enclave look at its words that runs none of its tasks. The caller does so anyway
+    /// if this is its queue.
     fn kick_free(&self, enclave: &'static EnclaveWords) {
         fence(SeqCst); // a CPU that becomes free sees the task, or is seen
-        let mut cpus = enclave.cpus.load(Relaxed) & !(1 << self.cpu());
+        let this_cpu = machine::<M>().map_or(0, |machine| (machine.this_cpu)());
+        let looks = u64::from(this_cpu == self.cpu()) << this_cpu;
+        let mut cpus = enclave.cpus.load(Relaxed) & !looks;
         while cpus != 0 {
             let cpu = cpus.trailing_zeros() as usize;
             cpus &= cpus - 1;
-            if M::table().cpus[cpu].decisions.is_free() {
+            let words = &M::table().cpus[cpu];
+            // One that is kicked already looks for a task of its own.
+            if words.decisions.is_free() && !words.kicked.load(Relaxed) {
                 return kick::<M>(cpu);
             }
         }
@@ -315,9 +320,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if status.state() != State::InFlight || status.cpu() != self.cpu() {
             return; // this CPU has picked it again
         }
-        slot.word.set(status.with(State::Ready, status.cpu()));
+        let landed = status.with(State::Ready, status.cpu());
+        slot.word.set(landed);
         if !slot.enclave().is_active() {
-            self.release_ready(slot);
+            self.release_ready(slot, landed);
         }
         self.kick_waiters(slot);
     }
@@ -332,9 +338,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
-    /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does.
-    fn release_ready(&mut self, slot: &'static Slot) {
-        let status = slot.status();
+    /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does. `status` is
+    /// from before the look at the enclave. If the slot has another task by now, so has the word another
+    /// generation, and nothing is done.
+    fn release_ready(&mut self, slot: &'static Slot, status: Status) {
         if status.state() == State::Ready
             && slot.word.change(status, status.with(State::Joining, 0))
         {
@@ -408,8 +415,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn sweep(&mut self) {
         for slot in M::table().used_slots() {
-            if slot.status().is_ready() && !slot.enclave().is_active() {
-                self.release_ready(slot);
+            let status = slot.status();
+            if status.is_ready() && !slot.enclave().is_active() {
+                self.release_ready(slot, status);
             }
         }
         if M::Smp::PREEMPTED_STAY && self.orphan().is_some() {
@@ -605,8 +613,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Puts back an agent.
     fn put_agent(&mut self, task: Handle<T, M>, preempt: bool) {
         let link = task.policy_state().link();
-        // An agent that yielded has been forgotten as the running task.
+        // An agent that yielded has been forgotten as the running task. RETURNED also stands for another
+        // task that was put back. Then another CPU wakes the agent before this one picks.
         let has_yielded = ptr::eq(self.current, RETURNED) && !preempt;
+        let has_yielded = has_yielded && (!S::SEVERAL || has_cpu(&task));
         let is_preempted = ptr::eq(link, self.current);
         if is_preempted {
             self.settle();
@@ -871,7 +881,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 self.recall(words, Decision(decision));
             }
             self.agent_turns += 1;
-            return self.pick_agent(words, words.urgent.load(Relaxed));
+            let agent = self.pick_agent(words, words.urgent.load(Relaxed));
+            if agent.is_some() {
+                return agent;
+            } // it has been replaced
         }
         if next == 0 {
             return self.pick_decision(words, decision);
@@ -903,7 +916,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         let link = agent.policy_state().link();
         if words.agent.load(Acquire) != link.addr() {
-            self.put_outside(agent, false, false);
+            let has_run = S::SEVERAL && has_cpu(&agent);
+            self.put_outside(agent, false, has_run);
             return None;
         }
         self.current = link;
@@ -991,12 +1005,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 }
             }
         }
-        self.agent.as_ref()?;
+        let link = self.agent.as_ref()?.policy_state().link();
         let has_rung = match S::SEVERAL {
             true => words.bell.wait(),
             false => words.bell.has_rung(),
         };
-        match has_rung || words.agent.load(Relaxed) == 0 {
+        match has_rung || words.agent.load(Relaxed) != link.addr() {
             true => self.pick_agent(words, words.urgent.load(Relaxed)),
             false => None,
         }
@@ -1146,7 +1160,13 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         // SAFETY: SLOT, as above.
         let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
         self.depart(slot);
-        self.put_outside(task, false, false);
+        if !S::SEVERAL || !ptr::eq(self.in_flight, slot) {
+            return self.put_outside(task, false, false);
+        }
+        // This CPU has put it back, and still uses its stack.
+        self.in_flight = ptr::null_mut();
+        task.policy_state().set_link(ptr::null_mut());
+        self.leaving = Some(task);
     }
 
     /// Notes that a task has left its enclave, and tells the agent.
@@ -1155,7 +1175,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let status = slot.status();
         slot.has_departed.store(true, Relaxed);
         slot.word.set(status.next(State::Gone, status.cpu()));
-        Table::bury(slot, enclave);
+        M::table().bury(slot);
         tell::<M>(enclave, false);
         self.attention = true;
     }
@@ -1209,7 +1229,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 if status.is_ready() && slot.is_in(enclave) {
                     // It may have become ready after the clock was read.
                     let waited = now.saturating_sub(slot.since.load(Relaxed));
-                    if waited > longest.0 {
+                    // Meanwhile it may have run, or have gone.
+                    if waited > longest.0 && slot.status() == status {
                         longest = (waited, Some(slot.task(status)));
                     }
                 }
@@ -1349,42 +1370,4 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use sched_core::clock::VirtualClock;
-    use sched_smp::{ThreadSmpState, simulated_machine};
-
-    use super::*;
-    use crate::table::ThreadTable;
-
-    thread_local! {
-        static CPU: Cell<usize> = const { Cell::new(0) };
-    }
-
-    /// An idle CPU requests a task, and an agent kicks the CPU that is to answer. One interrupt arrives.
-    #[test]
-    fn request_that_comes_with_a_kick_is_answered() {
-        type Scheduler = SmpDelegatedScheduler<u8, VirtualClock, ThreadTable>;
-        <ThreadTable>::renew();
-        let machine = Machine {
-            this_cpu: || CPU.get(),
-            interrupt: |_| {},
-            may_run: |_, _| true,
-            ..simulated_machine(2)
-        };
-        // SAFETY: the state is new, and belongs to this thread. Each scheduler below is called as its CPU.
-        unsafe { ThreadSmpState::renew().connect(machine) };
-        let (mut idle, mut busy) = (Scheduler::new(), Scheduler::new());
-        CPU.set(1);
-        (0..2).for_each(|n| busy.add_task(Arc::new(DelegatedTask::new(n))));
-        let running = busy.pick_next_task().unwrap();
-        CPU.set(0);
-        assert!(idle.pick_next_task().is_none());
-        <ThreadTable>::table().cpus[1].kicked.store(true, Relaxed);
-        CPU.set(1);
-        assert!(!busy.task_tick(&running));
-        CPU.set(0);
-        assert!(idle.pick_next_task().is_some());
-    }
-}
+mod tests;

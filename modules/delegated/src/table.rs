@@ -6,9 +6,10 @@
 //! drop. So each change has one author, except that several CPUs may want a ready task.
 
 use alloc::boxed::Box;
+use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::*, fence,
 };
 
 use sched_smp::{MAX_CPUS, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};
@@ -168,17 +169,29 @@ impl CpuWords {
         ptr::eq(self.enclave.load(Relaxed), slot.enclave.load(Relaxed))
     }
 
-    /// Sets the enclave to which it belongs.
-    pub fn set_enclave(&self, enclave: Option<&'static EnclaveWords>) {
-        let enclave = enclave.map_or(ptr::null(), ptr::from_ref);
-        self.enclave.store(enclave.cast_mut(), Release);
+    /// Makes it a CPU of this enclave. Returns false if it belongs to one.
+    pub fn join(&self, enclave: &'static EnclaveWords) -> bool {
+        let enclave = ptr::from_ref(enclave).cast_mut();
+        let none = ptr::null_mut();
+        (self
+            .enclave
+            .compare_exchange(none, enclave, AcqRel, Relaxed))
+        .is_ok()
+    }
+
+    /// Makes it a CPU of no enclave if it is one of this enclave.
+    pub fn leave(&self, enclave: &EnclaveWords) {
+        let enclave = ptr::from_ref(enclave).cast_mut();
+        let none = ptr::null_mut();
+        _ = (self.enclave).compare_exchange(enclave, none, AcqRel, Relaxed);
     }
 
     /// Ends what its agent does for an enclave.
     pub fn stop_serving(&self, enclave: &EnclaveWords) {
-        let mask = enclave.mask();
+        let (mask, agent) = (enclave.mask(), self.agent.load(Acquire));
         if self.serves.fetch_and(!mask, AcqRel) == mask {
-            self.agent.store(0, Release);
+            // It stays if another has been attached since.
+            _ = (self.agent).compare_exchange(agent, 0, AcqRel, Relaxed);
         }
     }
 }
@@ -291,6 +304,32 @@ impl EnclaveWords {
     }
 }
 
+/// The words of an enclave, which count one member more than there are tasks. So a new enclave does not
+/// take them, even if this one ends.
+pub struct Pinned(pub &'static EnclaveWords);
+
+impl Pinned {
+    pub fn new(words: &'static EnclaveWords) -> Self {
+        words.members.fetch_add(1, SeqCst);
+        fence(SeqCst);
+        Self(words)
+    }
+}
+
+impl Deref for Pinned {
+    type Target = EnclaveWords;
+
+    fn deref(&self) -> &EnclaveWords {
+        self.0
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.members.fetch_sub(1, AcqRel);
+    }
+}
+
 /// A yield is sent, and does not wake.
 pub const PLAIN: u64 = 1 << 63;
 /// A policy decides on the fast path.
@@ -388,8 +427,11 @@ impl Table {
         }
     }
 
-    /// Adds a task that is gone to the list of its enclave.
-    pub fn bury(slot: &Slot, enclave: &EnclaveWords) {
+    /// Adds a task that is gone to the list of its enclave. If that has ended, its slot is
+    /// freed at once.
+    pub fn bury(&self, slot: &Slot) {
+        // The slot counts as a member only until another CPU has taken it from the list.
+        let enclave = Pinned::new(slot.enclave());
         let mut first = enclave.dead.load(Relaxed);
         loop {
             slot.next_dead.store(first, Relaxed);
@@ -398,12 +440,14 @@ impl Table {
                 .dead
                 .compare_exchange_weak(first, link, Release, Relaxed)
             {
-                Ok(_) => {
-                    enclave.has_rare.swap(true, AcqRel);
-                    return;
-                }
+                Ok(_) => break,
                 Err(found) => first = found,
             }
+        }
+        enclave.has_rare.swap(true, AcqRel);
+        fence(SeqCst); // the end sees the task, or is seen
+        if !enclave.is_active() {
+            self.free_gone(enclave.dead.swap(0, AcqRel));
         }
     }
 }

@@ -8,7 +8,7 @@ use sched_core::task::{InitialState, Task};
 use sched_policies::rr::RrState;
 
 use crate::status::State;
-use crate::table::{Slot, SystemTable, Table, TableSource};
+use crate::table::{Slot, SystemTable, TableSource};
 
 /// A task under [`DelegatedScheduler`](crate::DelegatedScheduler).
 pub type DelegatedTask<T, M = SystemTable> = Task<T, DelegatedState<M>>;
@@ -41,6 +41,12 @@ impl<M: TableSource> DelegatedState<M> {
 
     pub(crate) fn set_link(&self, link: *mut Slot) {
         self.link.store(link, Relaxed);
+    }
+
+    /// Marks this link, if it still is the task's.
+    pub(crate) fn mark(&self, link: *mut Slot, mark: usize) {
+        let marked = link.map_addr(|at| at | mark);
+        _ = (self.link).compare_exchange(link, marked, Relaxed, Relaxed);
     }
 
     /// Sets the link of a task outside all enclaves. Returns false if the task has one already.
@@ -99,7 +105,7 @@ impl<M: TableSource> Drop for DelegatedState<M> {
         }
         let status = slot.status();
         slot.word.set(status.next(State::Gone, status.cpu()));
-        Table::bury(slot, enclave);
+        M::table().bury(slot);
         crate::enclave::tell::<M>(enclave, false);
     }
 }

@@ -151,6 +151,8 @@ struct Setup {
     ring: usize,
     limit: Option<u64>,
     wakes: Kinds,
+    /// Time passes between the put and the pick of a yield.
+    has_gaps: bool,
     seed: u64,
 }
 
@@ -162,8 +164,19 @@ impl Setup {
         ring: 256,
         limit: Some(10 * TICK),
         wakes: Kinds::NONE,
+        has_gaps: true,
         seed: 1,
     };
+
+    /// Returns the time between the put and the pick of a yield: mostly none, and sometimes enough for a
+    /// few calls of another CPU.
+    fn pick_delay(&self, n: u64) -> u64 {
+        let random = (n ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        match self.has_gaps && self.cpus > 1 {
+            true => (random % 16).saturating_sub(8) * (random >> 8 & 7),
+            false => 0,
+        }
+    }
 }
 
 // The calls of a program. The lowest digit is the enclave.
@@ -446,6 +459,8 @@ fn run_on<M: TableSource>(
         max_gc_streak: u64::MAX,
         on_time: VirtualClock::set,
         on_call: call,
+        switch_cost: if setup.seed.is_multiple_of(3) { 40 } else { 2 },
+        pick_delays: |n| SETUP.with_borrow(|setup| setup.pick_delay(n)),
         preempted_stay: setup.stays,
         time_limit: Some(2_000 * TICK),
         ..Config::default()
@@ -522,6 +537,7 @@ fn setups(cpus: usize) -> impl Strategy<Value = Setup> {
                 ring,
                 limit: Setup::DEFAULT.limit.filter(|_| is_watched || !all_serve),
                 wakes,
+                has_gaps: true,
                 seed,
             }
         },
@@ -649,6 +665,7 @@ fn task_outside_waits_for_one_turn_of_others() {
         let setup = Setup {
             cpus,
             enclaves: vec![(all(cpus), behaviour)],
+            has_gaps: false,
             ..Setup::DEFAULT
         };
         let mut tasks: Vec<_> = (0..6).map(|_| yields(1_000)).collect();

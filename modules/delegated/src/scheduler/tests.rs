@@ -1,0 +1,345 @@
+//! Calls of two or three CPUs in an order that is written down. `axtask` locks a queue for the put of a
+//! yield and again for the pick, so another CPU may act in between.
+
+use std::cell::{Cell, RefCell};
+use std::vec::Vec;
+
+use sched_core::clock::VirtualClock;
+use sched_smp::{ThreadSmpState, simulated_machine};
+
+use super::*;
+use crate::host::AgentPolicy;
+use crate::message::Kinds;
+use crate::status::TaskId;
+use crate::table::ThreadTable;
+use crate::{Agent, Enclave, Refusal, Settings, Stopped};
+
+type Scheduler = SmpDelegatedScheduler<&'static str, VirtualClock, ThreadTable>;
+type Named = Handle<&'static str, ThreadTable>;
+
+thread_local! {
+    static CPU: Cell<usize> = const { Cell::new(0) };
+    static CURRENT: Cell<*const ()> = const { Cell::new(ptr::null()) };
+    /// The affinity of all tasks (bit mask).
+    static MAY_RUN: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// The CPUs that were interrupted.
+    static INTERRUPTED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// CPUs, each with its scheduler and the task whose stack it uses. All have picked, and found nothing.
+struct Cpus {
+    schedulers: Vec<Scheduler>,
+    running: Vec<Option<Named>>,
+}
+
+impl Cpus {
+    fn new(cpus: usize) -> Self {
+        <ThreadTable>::renew();
+        MAY_RUN.set(u64::MAX);
+        let machine = Machine {
+            this_cpu: || CPU.get(),
+            current: || CURRENT.get(),
+            interrupt: |cpu| INTERRUPTED.with_borrow_mut(|to| to.push(cpu)),
+            may_run: |_, cpu| MAY_RUN.get() >> cpu & 1 != 0,
+            ..simulated_machine(cpus)
+        };
+        // SAFETY: the state is new, and belongs to this thread. Each scheduler is called as its CPU.
+        unsafe { ThreadSmpState::renew().connect(machine) };
+        let mut new = Self {
+            schedulers: (0..cpus).map(|_| Scheduler::new()).collect(),
+            running: (0..cpus).map(|_| None).collect(),
+        };
+        (0..cpus).for_each(|cpu| assert_eq!(new.pick(cpu), None));
+        INTERRUPTED.take();
+        new
+    }
+
+    /// Lets a CPU call the scheduler of another one, or its own.
+    fn call(&mut self, by: usize, of: usize) -> &mut Scheduler {
+        let current = self.running[by].as_ref();
+        CPU.set(by);
+        CURRENT.set(current.map_or(ptr::null(), |task| Arc::as_ptr(task).cast()));
+        &mut self.schedulers[of]
+    }
+
+    fn pick(&mut self, cpu: usize) -> Option<&'static str> {
+        self.running[cpu] = self.call(cpu, cpu).pick_next_task();
+        self.running[cpu].as_ref().map(|task| *task.inner())
+    }
+
+    /// Puts the running task back, whose stack the CPU uses until its next pick.
+    fn put(&mut self, cpu: usize, preempt: bool) {
+        let task = self.running[cpu].clone().unwrap();
+        self.call(cpu, cpu).put_prev_task(task, preempt);
+    }
+
+    fn wake(&mut self, by: usize, on: usize, task: &Named) {
+        self.call(by, on).put_prev_task(task.clone(), false);
+    }
+
+    fn tick(&mut self, cpu: usize) -> bool {
+        let task = self.running[cpu].clone().unwrap();
+        self.call(cpu, cpu).task_tick(&task)
+    }
+
+    /// Adds a task that a CPU of the enclave delegates, and lets it join.
+    fn delegated(
+        &mut self,
+        enclave: &Enclave<ThreadTable>,
+        on: usize,
+        name: &'static str,
+    ) -> (Named, TaskId) {
+        let task = named(name);
+        let id = enclave.delegate(&task).unwrap();
+        self.wake(on, on, &task);
+        (task, id)
+    }
+
+    /// Runs a task on a CPU, and makes it the agent of the enclave.
+    fn attached(
+        &mut self,
+        enclave: &Enclave<ThreadTable>,
+        on: usize,
+        name: &'static str,
+    ) -> (Named, Agent<ThreadTable>) {
+        let task = named(name);
+        self.wake(on, on, &task);
+        assert_eq!(self.pick(on), Some(name));
+        let agent = enclave.attach(&task, on).unwrap();
+        (task, agent)
+    }
+}
+
+fn named(name: &'static str) -> Named {
+    Arc::new(DelegatedTask::new(name))
+}
+
+fn enclave(cpus: u64, sends: Kinds) -> Enclave<ThreadTable> {
+    let settings = Settings {
+        sends,
+        ..Settings::new(1000)
+    };
+    Enclave::new(cpus, settings).unwrap()
+}
+
+/// An idle CPU requests a task, and an agent kicks the CPU that is to answer. One interrupt arrives.
+#[test]
+fn request_that_comes_with_a_kick_is_answered() {
+    let mut cpus = Cpus::new(2);
+    for (cpu, name) in [(0, "blocks"), (1, "running"), (1, "waits")] {
+        cpus.call(cpu, cpu).add_task(named(name));
+        if name != "waits" {
+            assert_eq!(cpus.pick(cpu), Some(name));
+        }
+    }
+    assert_eq!(cpus.pick(0), None);
+    <ThreadTable>::table().cpus[1].kicked.store(true, Relaxed);
+    assert!(!cpus.tick(1));
+    assert_eq!(cpus.pick(0), Some("waits"));
+}
+
+/// A task changes its affinity, and is preempted before it migrates. Its agent has chosen it again.
+#[test]
+fn task_that_leaves_its_enclave_in_flight_runs_nowhere_else_before_it_has_landed() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, 1, "agent");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    assert_eq!(agent.plan(0, &[task, task]), 2);
+    assert_eq!(cpus.pick(0), Some("task"));
+    MAY_RUN.set(0b100);
+    cpus.put(0, true);
+    assert!(cpus.call(0, 0).pick_next_task().is_none());
+    assert_eq!(cpus.pick(2), None, "CPU 0 still uses the stack");
+    assert_eq!(cpus.pick(0), None);
+    assert_eq!(cpus.pick(2), Some("task"));
+}
+
+/// An agent is replaced by one on another CPU between its put and the pick.
+#[test]
+fn agent_that_is_replaced_in_flight_runs_nowhere_else_before_it_has_landed() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, _first) = cpus.attached(&enclave, 0, "first");
+    let second = named("second");
+    cpus.wake(1, 1, &second);
+    assert_eq!(cpus.pick(1), Some("second"));
+    cpus.put(0, false);
+    let _second = enclave.replace(&second, 1).unwrap();
+    cpus.put(1, false);
+    assert_eq!(cpus.pick(1), Some("second"), "it is told of the tasks");
+    cpus.put(1, false);
+    assert!(cpus.call(0, 0).pick_next_task().is_none());
+    assert_eq!(cpus.pick(1), None, "CPU 0 still uses the stack");
+}
+
+/// Another task becomes the agent, on another CPU, and reads that it has to find the tasks. The first one
+/// goes on to read.
+#[test]
+fn messages_that_a_replaced_agent_has_read_are_found_anew() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, mut first) = cpus.attached(&enclave, 0, "first");
+    let second = named("second");
+    cpus.wake(1, 1, &second);
+    assert_eq!(cpus.pick(1), Some("second"));
+    let mut second = enclave.replace(&second, 1).unwrap();
+    let kinds = |agent: &mut Agent<_>| -> Vec<_> {
+        let messages = core::iter::from_fn(|| agent.read());
+        messages.map(|message| message.kind()).collect()
+    };
+    assert_eq!(kinds(&mut second), [Kind::REDISCOVER]);
+    cpus.delegated(&enclave, 0, "task");
+    assert_eq!(kinds(&mut first), [Kind::NEW]);
+    assert_eq!(kinds(&mut second), []);
+    drop(first);
+    assert_eq!(kinds(&mut second), [Kind::REDISCOVER, Kind::FOUND]);
+}
+
+/// The agent is replaced while it waits.
+#[test]
+fn agent_that_is_replaced_does_not_return_from_its_wait_to_read() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, first) = cpus.attached(&enclave, 0, "first");
+    let (task, mut second) = (named("second"), None);
+    let replaced = || second = enclave.replace(&task, 1).ok();
+    assert_eq!(first.wait(replaced), Err(Stopped::Replaced));
+    assert!(second.is_some());
+}
+
+/// On one CPU, no message is sent, and the task that has replaced the agent blocks at once.
+#[test]
+fn agent_that_is_replaced_while_it_waits_runs() {
+    <ThreadTable>::renew();
+    ThreadSmpState::renew();
+    let mut alone = DelegatedScheduler::<_, VirtualClock, ThreadTable>::new();
+    assert!(alone.pick_next_task().is_none(), "the CPU joins");
+    let [first, second] = ["first", "second"].map(named);
+    for task in [&first, &second] {
+        alone.add_task(task.clone());
+    }
+    let mut pick = |put: Option<&Named>| {
+        if let Some(task) = put {
+            alone.put_prev_task(task.clone(), false);
+        }
+        alone.pick_next_task().map(|task| *task.inner())
+    };
+    assert_eq!(pick(None), Some("first"));
+    let enclave = enclave(1, Kinds::NONE);
+    let _first = enclave.attach(&first, 0).unwrap();
+    assert_eq!(pick(Some(&first)), Some("second"));
+    assert_eq!(pick(Some(&second)), Some("first"));
+    assert_eq!(pick(Some(&first)), Some("second"), "it waits as the agent");
+    let _second = enclave.replace(&second, 0).unwrap();
+    assert_eq!(pick(None), Some("first"));
+}
+
+/// An agent is replaced between its put and the pick, before which it would go.
+#[test]
+fn decision_is_followed_if_the_agent_that_would_go_first_is_replaced() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, first) = cpus.attached(&enclave, 0, "first");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    assert_eq!(first.plan(0, &[task]), 1);
+    cpus.put(0, true);
+    let second = named("second");
+    let _second = enclave.replace(&second, 1).unwrap();
+    assert_eq!(cpus.pick(0), Some("task"));
+}
+
+/// Rule 6: another CPU wakes the agent between the put of a task and the pick. A decision waits.
+#[test]
+fn agent_that_is_woken_within_a_yield_goes_first() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::NONE);
+    let (agent_task, mut agent) = cpus.attached(&enclave, 0, "agent");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    while agent.read().is_some() {}
+    assert_eq!(agent.plan(0, &[task, task]), 2);
+    assert_eq!(cpus.pick(0), Some("task"), "the agent has blocked");
+    cpus.put(0, false);
+    cpus.wake(1, 0, &agent_task);
+    assert_eq!(cpus.pick(0), Some("agent"));
+}
+
+#[test]
+fn agent_does_not_replace_itself() {
+    let mut cpus = Cpus::new(1);
+    let enclave = enclave(1, Kinds::ALL);
+    let (task, agent) = cpus.attached(&enclave, 0, "agent");
+    assert_eq!(enclave.replace(&task, 0).err(), Some(Refusal::HasAgent));
+    assert_eq!(agent.check(), Ok(()));
+}
+
+/// Chooses tasks in the order in which they become ready.
+#[derive(Default)]
+struct Fifo(Vec<TaskId>);
+
+impl AgentPolicy for Fifo {
+    fn told(&mut self, message: Message) {
+        if message.kind().is_ready() {
+            self.0.push(message.task());
+        }
+    }
+    fn choose(&mut self, _: usize) -> Option<TaskId> {
+        (!self.0.is_empty()).then(|| self.0.remove(0))
+    }
+}
+
+/// Three CPUs have nothing to do. One of them hands tasks over, by messages to the fast path.
+#[test]
+fn each_task_of_the_fast_path_gets_a_free_cpu() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(0b111, Kinds::ALL);
+    (0..3).for_each(|cpu| assert_eq!(cpus.pick(cpu), None));
+    cpus.delegated(&enclave, 0, "first");
+    INTERRUPTED.take();
+    CPU.set(0);
+    enclave
+        .set_fast_path(Some(Box::new(Fifo::default())))
+        .unwrap();
+    let mut interrupted = INTERRUPTED.take();
+    interrupted.sort();
+    assert_eq!(interrupted, [1, 2], "a task waited before");
+    assert_eq!(cpus.pick(0), Some("first"));
+    (1..3).for_each(|cpu| assert_eq!(cpus.pick(cpu), None));
+    cpus.delegated(&enclave, 0, "second");
+    cpus.delegated(&enclave, 0, "third");
+    assert_eq!(INTERRUPTED.take(), [1, 2]);
+}
+
+/// A busy CPU wakes a task, and the queue of an idle one is chosen.
+#[test]
+fn cpu_whose_queue_gets_a_task_of_the_fast_path_is_interrupted() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(0b11, Kinds::ALL);
+    CPU.set(0);
+    enclave
+        .set_fast_path(Some(Box::new(Fifo::default())))
+        .unwrap();
+    cpus.delegated(&enclave, 1, "busy");
+    assert_eq!(cpus.pick(0), Some("busy"));
+    assert_eq!(cpus.pick(1), None);
+    INTERRUPTED.take();
+    let task = named("task");
+    enclave.delegate(&task).unwrap();
+    cpus.wake(0, 1, &task);
+    assert_eq!(INTERRUPTED.take(), [1]);
+    assert_eq!(cpus.pick(1), Some("task"));
+}
+
+/// A task dies while its enclave ends.
+#[test]
+fn task_that_is_buried_after_the_end_leaves_its_slot() {
+    let mut cpus = Cpus::new(1);
+    let first = enclave(1, Kinds::ALL);
+    let (_task, id) = cpus.delegated(&first, 0, "task");
+    let table = <ThreadTable>::table();
+    let slot = &table.slots[id.index()];
+    first.end();
+    table.bury(slot);
+    assert_eq!(slot.status().state(), State::Free);
+    assert_eq!(slot.enclave().members.load(Relaxed), 0);
+}
