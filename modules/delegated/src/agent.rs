@@ -11,7 +11,7 @@ use crate::enclave::{End, end, kick, kick_other, tell};
 use crate::message::{Kind, Message};
 use crate::ring::{Messages, Words};
 use crate::status::{State, Status, TaskId};
-use crate::table::{CpuWords, EnclaveWords, MAX_TASKS, SystemTable, TableSource};
+use crate::table::{CpuWords, EnclaveWords, MAX_TASKS, Pinned, SystemTable, TableSource};
 
 /// The agent ended or was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ static NONE: Messages = Messages::new();
 /// place.
 pub struct Agent<M: TableSource = SystemTable> {
     enclave: &'static EnclaveWords,
-    /// The link of its task, which may be the agent of several enclaves.
+    /// The value of the enclave's `agent` while it decides.
     link: usize,
     cpu: usize,
     /// The words of its CPU, and the messages from there.
@@ -123,7 +123,7 @@ pub struct Agent<M: TableSource = SystemTable> {
 impl<M: TableSource> Agent<M> {
     pub(crate) fn new(enclave: &'static EnclaveWords, link: usize, cpu: usize) -> Self {
         let cpus = M::smp_state().machine().map_or(1, |machine| machine.cpus);
-        // The messages of the agent before are discarded, and its tasks found anew.
+        // Messages that wait come first. This one voids them.
         enclave.rediscover();
         Self {
             enclave,
@@ -198,9 +198,23 @@ impl<M: TableSource> Agent<M> {
     /// if there is none.
     #[inline(never)]
     fn read_filtered(&mut self) -> Words {
-        self.find_or_pop()
-            .or_else(|| self.read_rare())
-            .unwrap_or_default()
+        let words = self.find_or_pop().or_else(|| self.read_rare());
+        match words {
+            Some(words) if self.check().is_ok() => words,
+            Some(_) => {
+                self.leave_to_next();
+                [0; 2]
+            }
+            None => [0; 2],
+        }
+    }
+
+    /// Makes the next agent find all tasks, because this one has read messages since it was replaced.
+    #[cold]
+    #[inline(never)]
+    fn leave_to_next(&self) {
+        self.enclave.rediscover();
+        tell::<M>(self.enclave, false);
     }
 
     /// Takes the next task that is found, or the next message that was not overtaken.
@@ -219,15 +233,16 @@ impl<M: TableSource> Agent<M> {
             };
             let message = Message::from_words(words);
             let known = &mut self.known[message.task().index()];
-            let age = message.task().generation().wrapping_sub(known.generation());
-            if known.0 != 0 && (age as i16) < 0 {
-                continue; // another task has had the slot since
+            let generation = message.task().generation();
+            let slot = &M::table().slots[message.task().index()];
+            if slot.status().generation() != generation {
+                continue; // its slot has another task by now
             }
             let is_overtaken = match message.kind() {
                 Kind::TICK => (message.seq().wrapping_sub(known.seq()) as i32) < 0,
                 _ => message.seq().wrapping_sub(known.seq()) as i32 <= 0,
             };
-            if age == 0 && is_overtaken {
+            if generation == known.generation() && is_overtaken {
                 continue;
             }
             *known = Status::new(message.task().generation(), State::Free, 0, message.seq());
@@ -513,14 +528,11 @@ impl<M: TableSource> Agent<M> {
 impl<M: TableSource> Drop for Agent<M> {
     fn drop(&mut self) {
         M::table().free_gone(self.gone);
+        let enclave = Pinned::new(self.enclave);
         match self.check() {
-            Ok(()) => end::<M>(self.enclave, End::AgentLeft, TaskId::from_bits(0), [0; 2]),
+            Ok(()) => end::<M>(enclave.0, End::AgentLeft, TaskId::from_bits(0), [0; 2]),
+            Err(Stopped::Replaced) => self.leave_to_next(),
             Err(Stopped::Ended) => {}
-            Err(Stopped::Replaced) => {
-                // It may have read messages since, which the next agent needs.
-                self.enclave.rediscover();
-                tell::<M>(self.enclave, false);
-            }
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::message::{Kind, Kinds};
 use crate::ring::MAX_MESSAGES;
 use crate::status::TaskId;
 use crate::table::{
-    CpuWords, EnclaveWords, FAST, MAX_ENCLAVES, NO_CPU, Pinned, SystemTable, TableSource, phase,
-    route, urgent,
+    CpuWords, EnclaveWords, FAST, MAX_ENCLAVES, NO_CPU, NUMBER, Pinned, SystemTable, TableSource,
+    phase, route, urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedState};
 use alloc::boxed::Box;
@@ -23,7 +23,8 @@ use alloc::boxed::Box;
 pub enum Refusal {
     /// The number of messages in a ring is not within 1 to [`MAX_MESSAGES`].
     RingLength(usize),
-    /// There are [`MAX_ENCLAVES`] enclaves, or the tasks of one that has ended are still leaving it.
+    /// There are [`MAX_ENCLAVES`] enclaves. One that has ended counts as long as tasks are leaving it or a
+    /// call on it works.
     NoEnclave,
     /// The set of CPUs is empty, or this CPU does not exist, has not joined or belongs to another
     /// enclave.
@@ -180,12 +181,17 @@ impl<M: TableSource> Enclave<M> {
             let before = enclave.phase.load(Acquire);
             let is_empty = enclave.members.load(Acquire) == 0;
             let is_left = before == phase::UNUSED || before == phase::ENDED && is_empty;
-            is_left && {
-                let begun = enclave
-                    .phase
-                    .compare_exchange(before, phase::BEGUN, AcqRel, Relaxed);
-                begun.is_ok()
+            let phase = &enclave.phase;
+            if !is_left || (phase.compare_exchange(before, phase::BEGUN, AcqRel, Relaxed)).is_err()
+            {
+                return false;
             }
+            // Another enclave may have come and ended in between.
+            let is_empty = enclave.members.load(SeqCst) == 0;
+            if !is_empty {
+                phase.store(phase::ENDED, Release);
+            }
+            is_empty
         };
         let number = table.enclaves.iter().position(may_begin);
         let number = number.ok_or(Refusal::NoEnclave)?;
@@ -258,7 +264,9 @@ impl<M: TableSource> Enclave<M> {
     pub fn depart<T>(task: &Task<T, DelegatedState<M>>) {
         let link = task.policy_state().link();
         if !link.is_null() && link.addr() & AGENT == 0 {
-            task.policy_state().mark(link, DEPARTS);
+            // It may have left since, and have another slot.
+            let marked = link.map_addr(|at| at | DEPARTS);
+            task.policy_state().change_link(link, marked);
         }
     }
 
@@ -279,7 +287,7 @@ impl<M: TableSource> Enclave<M> {
     }
 
     /// Makes the calling task the agent as [`attach`](Self::attach) does, in place of any agent that
-    /// the enclave has. That one is told so at its next call.
+    /// the enclave has. That one is told so by its next wait, check or decision.
     ///
     /// # Errors
     /// As [`attach`](Self::attach). [`Refusal::HasAgent`] means that the CPU has an agent of another
@@ -292,42 +300,49 @@ impl<M: TableSource> Enclave<M> {
         let words = self.words()?;
         let table = M::table();
         let here = table.cpus.get(cpu).ok_or(Refusal::Cpu(cpu))?;
-        let (there, link) = (here.agent.load(Acquire), task.policy_state().link());
+        let (there, old) = (here.agent.load(Acquire), task.policy_state().link());
         let mask = words.mask();
-        let is_own = there != 0 && there == link.addr();
+        let is_own = there != 0 && there == old.addr();
         let is_replaced = here.serves.load(Acquire) & !mask == 0;
-        let is_agent = is_own && words.agent.load(Acquire) == there;
-        if is_agent || there != 0 && !is_own && !is_replaced {
+        if words.has_agent(old.addr()) || there != 0 && !is_own && !is_replaced {
             return Err(Refusal::HasAgent);
         }
-        if !link.is_null() && link.addr() & AGENT == 0 {
+        if !old.is_null() && old.addr() & AGENT == 0 {
             return Err(Refusal::Taken);
         }
         let link = match is_own {
             true => there,
             false => (table.agents.fetch_add(1, AcqRel) + 1) << 2 | AGENT,
         };
+        let new = ptr::without_provenance_mut(link);
+        if !task.policy_state().change_link(old, new) {
+            return Err(Refusal::Taken); // another call has delegated it meanwhile
+        }
         let before = words.agent_cpu.load(Acquire);
         if before != NO_CPU && before as usize != cpu {
             table.cpus[before as usize].stop_serving(&words);
         }
-        task.policy_state()
-            .set_link(ptr::without_provenance_mut(link));
         here.agent.store(link, Release);
         here.serves.fetch_or(mask, AcqRel);
-        words.agent.store(link, Release);
+        let number = words.attached.fetch_add(1, AcqRel) as usize;
+        let agent = link | number << NUMBER;
+        words.agent.store(agent, Release);
         words.agent_cpu.store(cpu as u32, SeqCst);
+        if before != NO_CPU {
+            wake_replaced::<M>(before as usize);
+        }
         fence(SeqCst); // an end that does not see this agent is seen here
         if !words.is_active() {
-            withdraw(&words, here, link);
+            withdraw(&words, here, link, agent);
         }
-        Ok(Agent::new(words.0, link, cpu))
+        Ok(Agent::new(words.0, agent, cpu))
     }
 
     /// Lets this policy decide on the fast path, within the scheduler, in place of an agent. `None`
     /// ends that. The policy is told of each ready task.
     ///
     /// It is called under a run queue's lock with interrupts off, so it may not allocate, log or wake.
+    /// No two tasks call this for one enclave at the same time.
     ///
     /// # Errors
     /// [`Refusal::Ended`]
@@ -383,13 +398,25 @@ impl<M: TableSource> Enclave<M> {
     }
 }
 
-/// Takes an agent away from an enclave that has ended while it was attached. The agent finds that out by
-/// its next call.
+/// Lets the agent run that waits on this CPU, since it may have been replaced.
 #[cold]
 #[inline(never)]
-fn withdraw(enclave: &EnclaveWords, here: &CpuWords, link: usize) {
+fn wake_replaced<M: TableSource>(cpu: usize) {
+    M::table().cpus[cpu].bell.ring();
+    kick::<M>(cpu);
+}
+
+/// Takes an agent away from an enclave that has ended while it was attached. The agent's next check says
+/// that the enclave has ended.
+#[cold]
+#[inline(never)]
+fn withdraw(enclave: &EnclaveWords, here: &CpuWords, link: usize, agent: usize) {
     here.stop_serving(enclave);
-    _ = (enclave.agent).compare_exchange(link, 0, AcqRel, Relaxed);
+    if here.serves.load(Acquire) == 0 {
+        // The end may have stopped it already.
+        _ = (here.agent).compare_exchange(link, 0, AcqRel, Relaxed);
+    }
+    _ = (enclave.agent).compare_exchange(agent, 0, AcqRel, Relaxed);
 }
 
 /// Ends an enclave. Only the first call counts. The times are those of the watchdog's report.
@@ -431,8 +458,9 @@ pub fn end<M: TableSource>(
 /// Ends the enclaves whose agent had this link. Its task is dead.
 pub fn agent_died<M: TableSource>(link: usize) {
     for enclave in &M::table().enclaves {
-        if enclave.is_active() && enclave.agent.load(Acquire) == link {
-            end::<M>(enclave, End::AgentLeft, TaskId::from_bits(0), [0; 2]);
+        let enclave = Pinned::new(enclave);
+        if enclave.is_active() && enclave.has_agent(link) {
+            end::<M>(enclave.0, End::AgentLeft, TaskId::from_bits(0), [0; 2]);
         }
     }
 }

@@ -25,7 +25,8 @@ use crate::outside::{Outside, OutsideScheduler};
 use crate::ring::Words;
 use crate::status::{State, Status};
 use crate::table::{
-    CpuWords, EnclaveWords, FAST, PATH, PLAIN, Slot, SystemTable, TableSource, WAKES, urgent,
+    CpuWords, EnclaveWords, FAST, PATH, PLAIN, Pinned, Slot, SystemTable, TableSource, WAKES,
+    urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedTask, MARKS};
 
@@ -278,21 +279,23 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
-    /// Makes a CPU of the enclave look at its words that runs none of its tasks. The caller does so anyway
-    /// if this is its queue.
+    /// Makes one CPU that runs none of the enclave's tasks look at its words: an idle one if there is any.
+    /// The calling CPU is the last choice. If this is its queue, its next pick looks.
     fn kick_free(&self, enclave: &'static EnclaveWords) {
         fence(SeqCst); // a CPU that becomes free sees the task, or is seen
         let this_cpu = machine::<M>().map_or(0, |machine| (machine.this_cpu)());
-        let looks = u64::from(this_cpu == self.cpu()) << this_cpu;
-        let mut cpus = enclave.cpus.load(Relaxed) & !looks;
-        while cpus != 0 {
-            let cpu = cpus.trailing_zeros() as usize;
-            cpus &= cpus - 1;
-            let words = &M::table().cpus[cpu];
+        let cpus = enclave.cpus.load(Relaxed);
+        let is_free = |cpu: &usize| {
+            let words = &M::table().cpus[*cpu];
             // One that is kicked already looks for a task of its own.
-            if words.decisions.is_free() && !words.kicked.load(Relaxed) {
-                return kick::<M>(cpu);
-            }
+            let is_kicked = words.kicked.load(Relaxed);
+            cpus >> cpu & 1 != 0 && words.decisions.is_free() && !is_kicked
+        };
+        let others = || (0..sched_smp::MAX_CPUS).filter(|cpu| *cpu != this_cpu && is_free(cpu));
+        let idle = others().find(|cpu| M::smp_state().is_idle(*cpu));
+        let own = (this_cpu != self.cpu()).then_some(this_cpu).filter(is_free);
+        if let Some(cpu) = idle.or_else(|| others().next()).or(own) {
+            kick::<M>(cpu);
         }
     }
 
@@ -338,9 +341,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
-    /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does. `status` is
-    /// from before the look at the enclave. If the slot has another task by now, so has the word another
-    /// generation, and nothing is done.
+    /// Makes a ready task of an enclave that has ended a task outside, if no other CPU does. The caller has
+    /// read `status` before it looked at the enclave. If another task has the slot by now, the word has
+    /// another generation, and nothing changes.
     fn release_ready(&mut self, slot: &'static Slot, status: Status) {
         if status.state() == State::Ready
             && slot.word.change(status, status.with(State::Joining, 0))
@@ -1175,6 +1178,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let status = slot.status();
         slot.has_departed.store(true, Relaxed);
         slot.word.set(status.next(State::Gone, status.cpu()));
+        self.kick_waiters(slot); // of a task that was in flight
         M::table().bury(slot);
         tell::<M>(enclave, false);
         self.attention = true;
@@ -1231,11 +1235,17 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                     let waited = now.saturating_sub(slot.since.load(Relaxed));
                     // Meanwhile it may have run, or have gone.
                     if waited > longest.0 && slot.status() == status {
-                        longest = (waited, Some(slot.task(status)));
+                        longest = (waited, Some((slot, status)));
                     }
                 }
             }
-            if let (waited, Some(task)) = longest {
+            let (waited, Some((slot, status))) = longest else {
+                continue;
+            };
+            // While the task is ready, the words are this enclave's.
+            let _pinned = Pinned::new(enclave);
+            if slot.status() == status {
+                let task = slot.task(status);
                 let silence = now.saturating_sub(self.began);
                 end::<M>(enclave, End::Watchdog, task, [waited, silence]);
                 has_ended = true;

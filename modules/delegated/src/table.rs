@@ -206,6 +206,9 @@ pub mod urgent {
     pub const SWEEP: u8 = 4;
 }
 
+/// The place of an agent's number above its link.
+pub const NUMBER: u32 = 48;
+
 /// Stands for no CPU.
 pub const NO_CPU: u32 = u32::MAX;
 
@@ -234,15 +237,18 @@ pub struct EnclaveWords {
     pub generation: AtomicU32,
     /// Its CPUs (bit mask).
     pub cpus: AtomicU64,
-    /// The tasks whose slot it has.
+    /// Counts the tasks that have a slot of it, and the calls that pin it.
     pub members: AtomicU32,
     /// The CPU of its agent, or [`NO_CPU`].
     pub agent_cpu: AtomicU32,
-    /// The link of the agent's task; 0 for none, and if the enclave is not active.
+    /// The link of the agent's task, and its number from bit [`NUMBER`] on. The number tells agents apart that
+    /// are one task. It is 0 for none, and if the enclave is not active.
     pub agent: AtomicUsize,
+    /// Counts the agents that it had, over all enclaves with these words.
+    pub attached: AtomicU32,
     /// The longest wait that the watchdog allows, in counts; 0 if it is off.
     pub limit: AtomicU64,
-    /// A message was lost, or the agent is new: it has to find the ready tasks.
+    /// A message was lost, the agent is new, or the one before was dropped: it has to find the ready tasks.
     pub lost: AtomicBool,
     /// 1 more than the slot of the task that died last; 0 for none.
     pub dead: AtomicU32,
@@ -271,6 +277,7 @@ impl EnclaveWords {
             members: AtomicU32::new(0),
             agent_cpu: AtomicU32::new(NO_CPU),
             agent: AtomicUsize::new(0),
+            attached: AtomicU32::new(0),
             limit: AtomicU64::new(0),
             lost: AtomicBool::new(false),
             dead: AtomicU32::new(0),
@@ -298,14 +305,19 @@ impl EnclaveWords {
         self.has_rare.swap(true, AcqRel);
     }
 
+    /// Returns true if the task with this link is the agent.
+    pub fn has_agent(&self, link: usize) -> bool {
+        link != 0 && self.agent.load(Acquire) & ((1 << NUMBER) - 1) == link
+    }
+
     /// Returns its bit among the enclaves.
     pub fn mask(&self) -> u32 {
         1 << self.number.load(Relaxed)
     }
 }
 
-/// The words of an enclave, which count one member more than there are tasks. So a new enclave does not
-/// take them, even if this one ends.
+/// Pins the words of an enclave, as it counts as a member. No new enclave takes the words meanwhile, even
+/// if this one ends.
 pub struct Pinned(pub &'static EnclaveWords);
 
 impl Pinned {

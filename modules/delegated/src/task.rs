@@ -43,19 +43,16 @@ impl<M: TableSource> DelegatedState<M> {
         self.link.store(link, Relaxed);
     }
 
-    /// Marks this link, if it still is the task's.
-    pub(crate) fn mark(&self, link: *mut Slot, mark: usize) {
-        let marked = link.map_addr(|at| at | mark);
-        _ = (self.link).compare_exchange(link, marked, Relaxed, Relaxed);
+    /// Changes the link if it still is `from`.
+    pub(crate) fn change_link(&self, from: *mut Slot, to: *mut Slot) -> bool {
+        (self.link)
+            .compare_exchange(from, to, Relaxed, Relaxed)
+            .is_ok()
     }
 
     /// Sets the link of a task outside all enclaves. Returns false if the task has one already.
     pub(crate) fn enter(&self, slot: &Slot) -> bool {
-        let link = ptr::from_ref(slot).cast_mut();
-        (self
-            .link
-            .compare_exchange(ptr::null_mut(), link, Relaxed, Relaxed))
-        .is_ok()
+        self.change_link(ptr::null_mut(), ptr::from_ref(slot).cast_mut())
     }
 
     pub(crate) fn slice(&self) -> &RrState<SLICE_TICKS> {

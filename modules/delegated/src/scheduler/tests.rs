@@ -171,6 +171,7 @@ fn agent_that_is_replaced_in_flight_runs_nowhere_else_before_it_has_landed() {
     cpus.put(1, false);
     assert!(cpus.call(0, 0).pick_next_task().is_none());
     assert_eq!(cpus.pick(1), None, "CPU 0 still uses the stack");
+    assert_eq!(cpus.pick(0), Some("first"));
 }
 
 /// Another task becomes the agent, on another CPU, and reads that it has to find the tasks. The first one
@@ -190,8 +191,8 @@ fn messages_that_a_replaced_agent_has_read_are_found_anew() {
     };
     assert_eq!(kinds(&mut second), [Kind::REDISCOVER]);
     cpus.delegated(&enclave, 0, "task");
-    assert_eq!(kinds(&mut first), [Kind::NEW]);
-    assert_eq!(kinds(&mut second), []);
+    assert_eq!(kinds(&mut first), []);
+    assert_eq!(kinds(&mut second), [Kind::REDISCOVER, Kind::FOUND]);
     drop(first);
     assert_eq!(kinds(&mut second), [Kind::REDISCOVER, Kind::FOUND]);
 }
@@ -206,6 +207,65 @@ fn agent_that_is_replaced_does_not_return_from_its_wait_to_read() {
     let replaced = || second = enclave.replace(&task, 1).ok();
     assert_eq!(first.wait(replaced), Err(Stopped::Replaced));
     assert!(second.is_some());
+}
+
+/// A task outside computes there.
+#[test]
+fn agent_that_is_replaced_while_it_waits_is_woken() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::NONE);
+    let (_, _first) = cpus.attached(&enclave, 0, "first");
+    MAY_RUN.set(1);
+    cpus.call(0, 0).add_task(named("outside"));
+    let mut names = Vec::new();
+    for _ in 0..12 {
+        cpus.put(0, false);
+        names.push(cpus.pick(0));
+    }
+    assert_eq!(names[10..], [Some("outside"); 2], "{names:?}");
+    let second = named("second");
+    CPU.set(1);
+    let _second = enclave.replace(&second, 1).unwrap();
+    assert_eq!(INTERRUPTED.take().last(), Some(&0));
+    assert!(!cpus.tick(0));
+    cpus.put(0, false);
+    let next = [cpus.pick(0), {
+        cpus.put(0, false);
+        cpus.pick(0)
+    }];
+    assert!(next.contains(&Some("first")), "{next:?}");
+}
+
+/// A task serves two enclaves. It is replaced in one, and becomes the agent there again.
+#[test]
+fn agent_that_was_replaced_ends_nothing_though_its_task_is_the_agent_again() {
+    let mut cpus = Cpus::new(2);
+    let [one, other] = [1, 2].map(|mask| enclave(mask, Kinds::ALL));
+    let (task, first) = cpus.attached(&one, 0, "task");
+    let _other = other.attach(&task, 0).unwrap();
+    let second = named("second");
+    let second = (one.replace(&second, 1).unwrap(), second);
+    let third = one.replace(&task, 0).unwrap();
+    drop((first, second));
+    assert_eq!(third.check(), Ok(()));
+}
+
+/// A task that is in flight on CPU 0 leaves its enclave there. CPU 1 waits for the end of the flight.
+#[test]
+fn cpu_that_waits_for_a_flight_is_woken_if_the_task_leaves_its_enclave() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(0b11, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, 2, "agent");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    assert_eq!(agent.plan(0, &[task, task]), 2);
+    assert_eq!(cpus.pick(0), Some("task"));
+    MAY_RUN.set(0b100);
+    cpus.put(0, true);
+    assert_eq!(agent.plan(1, &[task]), 1);
+    assert_eq!(cpus.pick(1), None);
+    INTERRUPTED.take();
+    assert!(cpus.call(0, 0).pick_next_task().is_none());
+    assert!(INTERRUPTED.take().contains(&1));
 }
 
 /// On one CPU, no message is sent, and the task that has replaced the agent blocks at once.
@@ -235,7 +295,7 @@ fn agent_that_is_replaced_while_it_waits_runs() {
     assert_eq!(pick(None), Some("first"));
 }
 
-/// An agent is replaced between its put and the pick, before which it would go.
+/// An agent is replaced between its put and the pick. It would have gone before the decision.
 #[test]
 fn decision_is_followed_if_the_agent_that_would_go_first_is_replaced() {
     let mut cpus = Cpus::new(2);
@@ -308,6 +368,8 @@ fn each_task_of_the_fast_path_gets_a_free_cpu() {
     cpus.delegated(&enclave, 0, "second");
     cpus.delegated(&enclave, 0, "third");
     assert_eq!(INTERRUPTED.take(), [1, 2]);
+    assert_eq!(cpus.pick(1), Some("second"));
+    assert_eq!(cpus.pick(2), Some("third"));
 }
 
 /// A busy CPU wakes a task, and the queue of an idle one is chosen.
@@ -330,7 +392,28 @@ fn cpu_whose_queue_gets_a_task_of_the_fast_path_is_interrupted() {
     assert_eq!(cpus.pick(1), Some("task"));
 }
 
-/// A task dies while its enclave ends.
+/// A CPU that runs a task outside wakes one into the queue of another that does so. The third is idle.
+#[test]
+fn idle_cpu_goes_before_those_that_run_tasks_outside() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(0b111, Kinds::ALL);
+    CPU.set(0);
+    let policy = Box::new(Fifo::default());
+    enclave.set_fast_path(Some(policy)).unwrap();
+    (0..3).for_each(|cpu| assert_eq!(cpus.pick(cpu), None));
+    for cpu in 0..2 {
+        cpus.call(cpu, cpu).add_task(named("outside"));
+        assert_eq!(cpus.pick(cpu), Some("outside"));
+    }
+    INTERRUPTED.take();
+    let task = named("task");
+    enclave.delegate(&task).unwrap();
+    cpus.wake(0, 1, &task);
+    assert_eq!(INTERRUPTED.take(), [2]);
+    assert_eq!(cpus.pick(2), Some("task"));
+}
+
+/// The state of a task that is gone when its enclave has ended.
 #[test]
 fn task_that_is_buried_after_the_end_leaves_its_slot() {
     let mut cpus = Cpus::new(1);
@@ -339,6 +422,7 @@ fn task_that_is_buried_after_the_end_leaves_its_slot() {
     let table = <ThreadTable>::table();
     let slot = &table.slots[id.index()];
     first.end();
+    slot.word.set(slot.status().with(State::Gone, 0));
     table.bury(slot);
     assert_eq!(slot.status().state(), State::Free);
     assert_eq!(slot.enclave().members.load(Relaxed), 0);
