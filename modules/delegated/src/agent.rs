@@ -95,8 +95,8 @@ static NONE: Messages = Messages::new();
 /// place.
 pub struct Agent<M: TableSource = SystemTable> {
     enclave: &'static EnclaveWords,
-    /// The value of the enclave's `agent` while it decides.
-    link: usize,
+    /// The value of the enclave's `agent` while this one decides.
+    name: usize,
     cpu: usize,
     /// The words of its CPU, and the messages from there.
     own: &'static CpuWords,
@@ -121,13 +121,13 @@ pub struct Agent<M: TableSource = SystemTable> {
 }
 
 impl<M: TableSource> Agent<M> {
-    pub(crate) fn new(enclave: &'static EnclaveWords, link: usize, cpu: usize) -> Self {
+    pub(crate) fn new(enclave: &'static EnclaveWords, name: usize, cpu: usize) -> Self {
         let cpus = M::smp_state().machine().map_or(1, |machine| machine.cpus);
         // Messages that wait come first. This one voids them.
         enclave.rediscover();
         Self {
             enclave,
-            link,
+            name,
             cpu,
             own: &M::table().cpus[cpu],
             ring: &NONE,
@@ -163,7 +163,7 @@ impl<M: TableSource> Agent<M> {
     /// [`Stopped`]
     #[inline(always)]
     pub fn check(&self) -> Result<(), Stopped> {
-        match self.enclave.agent.load(Relaxed) == self.link {
+        match self.enclave.agent.load(Relaxed) == self.name {
             true => Ok(()),
             false => Err(self.why_stopped()),
         }
@@ -232,12 +232,11 @@ impl<M: TableSource> Agent<M> {
                 continue;
             };
             let message = Message::from_words(words);
-            let known = &mut self.known[message.task().index()];
-            let generation = message.task().generation();
-            let slot = &M::table().slots[message.task().index()];
-            if slot.status().generation() != generation {
+            let (index, generation) = (message.task().index(), message.task().generation());
+            if M::table().slots[index].status().generation() != generation {
                 continue; // its slot has another task by now
             }
+            let known = &mut self.known[index];
             let is_overtaken = match message.kind() {
                 Kind::TICK => (message.seq().wrapping_sub(known.seq()) as i32) < 0,
                 _ => message.seq().wrapping_sub(known.seq()) as i32 <= 0,
@@ -245,7 +244,7 @@ impl<M: TableSource> Agent<M> {
             if generation == known.generation() && is_overtaken {
                 continue;
             }
-            *known = Status::new(message.task().generation(), State::Free, 0, message.seq());
+            *known = Status::new(generation, State::Free, 0, message.seq());
             self.note_refusal(message);
             return Some(words);
         }
@@ -276,9 +275,9 @@ impl<M: TableSource> Agent<M> {
             words.has_rare.swap(true, Relaxed); // look again
             let slot = &M::table().slots[index];
             self.gone = slot.next_dead.load(Relaxed);
-            let (farewell, status) = (slot.farewell(), slot.status());
+            let farewell = slot.farewell();
             // A message that another CPU has written meanwhile comes too late.
-            self.known[index] = status;
+            self.known[index] = slot.status();
             M::table().free_slot(slot);
             return Some(farewell);
         }

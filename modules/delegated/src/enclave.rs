@@ -189,7 +189,7 @@ impl<M: TableSource> Enclave<M> {
             // Another enclave may have come and ended in between.
             let is_empty = enclave.members.load(SeqCst) == 0;
             if !is_empty {
-                phase.store(phase::ENDED, Release);
+                phase.store(before, Release);
             }
             is_empty
         };
@@ -359,9 +359,7 @@ impl<M: TableSource> Enclave<M> {
         if is_set {
             words.route.fetch_or(FAST, SeqCst);
             // Ready tasks may wait for a CPU that has nothing else to do.
-            let cpus = words.cpus.load(Relaxed);
-            let own = (0..sched_smp::MAX_CPUS).filter(|cpu| cpus >> cpu & 1 != 0);
-            own.for_each(kick::<M>);
+            words.each_cpu().for_each(kick::<M>);
         } else {
             tell::<M>(&words, false);
         }

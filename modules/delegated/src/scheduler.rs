@@ -284,17 +284,18 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn kick_free(&self, enclave: &'static EnclaveWords) {
         fence(SeqCst); // a CPU that becomes free sees the task, or is seen
         let this_cpu = machine::<M>().map_or(0, |machine| (machine.this_cpu)());
-        let cpus = enclave.cpus.load(Relaxed);
         let is_free = |cpu: &usize| {
             let words = &M::table().cpus[*cpu];
             // One that is kicked already looks for a task of its own.
-            let is_kicked = words.kicked.load(Relaxed);
-            cpus >> cpu & 1 != 0 && words.decisions.is_free() && !is_kicked
+            words.decisions.is_free() && !words.kicked.load(Relaxed)
         };
-        let others = || (0..sched_smp::MAX_CPUS).filter(|cpu| *cpu != this_cpu && is_free(cpu));
-        let idle = others().find(|cpu| M::smp_state().is_idle(*cpu));
-        let own = (this_cpu != self.cpu()).then_some(this_cpu).filter(is_free);
-        if let Some(cpu) = idle.or_else(|| others().next()).or(own) {
+        let looks = |cpu: &usize| *cpu == this_cpu && *cpu == self.cpu();
+        let place = |cpu: &usize| match *cpu == this_cpu {
+            true => 2,
+            false => u8::from(!M::smp_state().is_idle(*cpu)),
+        };
+        let free = enclave.each_cpu().filter(|cpu| is_free(cpu) && !looks(cpu));
+        if let Some(cpu) = free.min_by_key(place) {
             kick::<M>(cpu);
         }
     }
@@ -618,8 +619,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let link = task.policy_state().link();
         // An agent that yielded has been forgotten as the running task. RETURNED also stands for another
         // task that was put back. Then another CPU wakes the agent before this one picks.
-        let has_yielded = ptr::eq(self.current, RETURNED) && !preempt;
-        let has_yielded = has_yielded && (!S::SEVERAL || has_cpu(&task));
+        let is_own = !S::SEVERAL || has_cpu(&task);
+        let has_yielded = ptr::eq(self.current, RETURNED) && !preempt && is_own;
         let is_preempted = ptr::eq(link, self.current);
         if is_preempted {
             self.settle();
@@ -1146,11 +1147,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn refuse_cpu(&mut self, slot: &'static Slot, before: Status) {
         let enclave = slot.enclave();
-        let cpus = enclave.cpus.load(Relaxed);
-        let mut cpus = (0..sched_smp::MAX_CPUS).filter(|cpu| cpus >> cpu & 1 != 0);
         let allowed = match before.state() {
             State::Stays => Some(before.cpu()),
-            _ => cpus.find(|&cpu| self.may_run_on(slot, cpu)),
+            _ => enclave.each_cpu().find(|&cpu| self.may_run_on(slot, cpu)),
         };
         if let Some(cpu) = allowed {
             self.give_back(slot, before, Kind::AFFINITY);
@@ -1163,13 +1162,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         // SAFETY: SLOT, as above.
         let task: Handle<T, M> = unsafe { Arc::from_raw(slot.handle.load(Relaxed).cast()) };
         self.depart(slot);
-        if !S::SEVERAL || !ptr::eq(self.in_flight, slot) {
-            return self.put_outside(task, false, false);
+        let has_run = S::SEVERAL && ptr::eq(self.in_flight, slot);
+        if has_run {
+            self.in_flight = ptr::null_mut();
         }
-        // This CPU has put it back, and still uses its stack.
-        self.in_flight = ptr::null_mut();
-        task.policy_state().set_link(ptr::null_mut());
-        self.leaving = Some(task);
+        self.put_outside(task, false, has_run);
     }
 
     /// Notes that a task has left its enclave, and tells the agent.

@@ -310,6 +310,12 @@ impl EnclaveWords {
         link != 0 && self.agent.load(Acquire) & ((1 << NUMBER) - 1) == link
     }
 
+    /// Returns its CPUs, from the lowest on.
+    pub fn each_cpu(&self) -> impl Iterator<Item = usize> + use<> {
+        let cpus = self.cpus.load(Relaxed);
+        (0..MAX_CPUS).filter(move |cpu| cpus >> cpu & 1 != 0)
+    }
+
     /// Returns its bit among the enclaves.
     pub fn mask(&self) -> u32 {
         1 << self.number.load(Relaxed)

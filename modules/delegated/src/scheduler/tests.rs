@@ -2,6 +2,7 @@
 //! yield and again for the pick, so another CPU may act in between.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::vec::Vec;
 
 use sched_core::clock::VirtualClock;
@@ -95,6 +96,14 @@ impl Cpus {
         (task, id)
     }
 
+    /// Runs a task outside on a CPU.
+    fn outside(&mut self, on: usize, name: &'static str) -> Named {
+        let task = named(name);
+        self.wake(on, on, &task);
+        assert_eq!(self.pick(on), Some(name));
+        task
+    }
+
     /// Runs a task on a CPU, and makes it the agent of the enclave.
     fn attached(
         &mut self,
@@ -102,9 +111,7 @@ impl Cpus {
         on: usize,
         name: &'static str,
     ) -> (Named, Agent<ThreadTable>) {
-        let task = named(name);
-        self.wake(on, on, &task);
-        assert_eq!(self.pick(on), Some(name));
+        let task = self.outside(on, name);
         let agent = enclave.attach(&task, on).unwrap();
         (task, agent)
     }
@@ -161,9 +168,7 @@ fn agent_that_is_replaced_in_flight_runs_nowhere_else_before_it_has_landed() {
     let mut cpus = Cpus::new(2);
     let enclave = enclave(1, Kinds::ALL);
     let (_, _first) = cpus.attached(&enclave, 0, "first");
-    let second = named("second");
-    cpus.wake(1, 1, &second);
-    assert_eq!(cpus.pick(1), Some("second"));
+    let second = cpus.outside(1, "second");
     cpus.put(0, false);
     let _second = enclave.replace(&second, 1).unwrap();
     cpus.put(1, false);
@@ -181,9 +186,7 @@ fn messages_that_a_replaced_agent_has_read_are_found_anew() {
     let mut cpus = Cpus::new(2);
     let enclave = enclave(1, Kinds::ALL);
     let (_, mut first) = cpus.attached(&enclave, 0, "first");
-    let second = named("second");
-    cpus.wake(1, 1, &second);
-    assert_eq!(cpus.pick(1), Some("second"));
+    let second = cpus.outside(1, "second");
     let mut second = enclave.replace(&second, 1).unwrap();
     let kinds = |agent: &mut Agent<_>| -> Vec<_> {
         let messages = core::iter::from_fn(|| agent.read());
@@ -335,17 +338,24 @@ fn agent_does_not_replace_itself() {
 
 /// Chooses tasks in the order in which they become ready.
 #[derive(Default)]
-struct Fifo(Vec<TaskId>);
+struct Fifo(VecDeque<TaskId>);
 
 impl AgentPolicy for Fifo {
     fn told(&mut self, message: Message) {
         if message.kind().is_ready() {
-            self.0.push(message.task());
+            self.0.push_back(message.task());
         }
     }
     fn choose(&mut self, _: usize) -> Option<TaskId> {
-        (!self.0.is_empty()).then(|| self.0.remove(0))
+        self.0.pop_front()
     }
+}
+
+/// Lets a policy on the fast path decide, in a call of CPU 0.
+fn be_fast(enclave: &Enclave<ThreadTable>) {
+    CPU.set(0);
+    let policy = Box::new(Fifo::default());
+    enclave.set_fast_path(Some(policy)).unwrap();
 }
 
 /// Three CPUs have nothing to do. One of them hands tasks over, by messages to the fast path.
@@ -356,10 +366,7 @@ fn each_task_of_the_fast_path_gets_a_free_cpu() {
     (0..3).for_each(|cpu| assert_eq!(cpus.pick(cpu), None));
     cpus.delegated(&enclave, 0, "first");
     INTERRUPTED.take();
-    CPU.set(0);
-    enclave
-        .set_fast_path(Some(Box::new(Fifo::default())))
-        .unwrap();
+    be_fast(&enclave);
     let mut interrupted = INTERRUPTED.take();
     interrupted.sort();
     assert_eq!(interrupted, [1, 2], "a task waited before");
@@ -377,10 +384,7 @@ fn each_task_of_the_fast_path_gets_a_free_cpu() {
 fn cpu_whose_queue_gets_a_task_of_the_fast_path_is_interrupted() {
     let mut cpus = Cpus::new(2);
     let enclave = enclave(0b11, Kinds::ALL);
-    CPU.set(0);
-    enclave
-        .set_fast_path(Some(Box::new(Fifo::default())))
-        .unwrap();
+    be_fast(&enclave);
     cpus.delegated(&enclave, 1, "busy");
     assert_eq!(cpus.pick(0), Some("busy"));
     assert_eq!(cpus.pick(1), None);
@@ -397,14 +401,9 @@ fn cpu_whose_queue_gets_a_task_of_the_fast_path_is_interrupted() {
 fn idle_cpu_goes_before_those_that_run_tasks_outside() {
     let mut cpus = Cpus::new(3);
     let enclave = enclave(0b111, Kinds::ALL);
-    CPU.set(0);
-    let policy = Box::new(Fifo::default());
-    enclave.set_fast_path(Some(policy)).unwrap();
+    be_fast(&enclave);
     (0..3).for_each(|cpu| assert_eq!(cpus.pick(cpu), None));
-    for cpu in 0..2 {
-        cpus.call(cpu, cpu).add_task(named("outside"));
-        assert_eq!(cpus.pick(cpu), Some("outside"));
-    }
+    let _outside = [0, 1].map(|cpu| cpus.outside(cpu, "outside"));
     INTERRUPTED.take();
     let task = named("task");
     enclave.delegate(&task).unwrap();
@@ -426,4 +425,40 @@ fn task_that_is_buried_after_the_end_leaves_its_slot() {
     table.bury(slot);
     assert_eq!(slot.status().state(), State::Free);
     assert_eq!(slot.enclave().members.load(Relaxed), 0);
+}
+
+/// Another CPU has written a message of a task, which is gone. Its slot has the next task.
+#[test]
+fn message_of_a_task_whose_slot_is_used_again_is_left_out() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, mut agent) = cpus.attached(&enclave, 0, "agent");
+    let (_gone, id) = cpus.delegated(&enclave, 0, "gone");
+    while agent.read().is_some() {}
+    let table = <ThreadTable>::table();
+    let slot = &table.slots[id.index()];
+    let late = slot.words(Kind::BLOCKED, slot.status());
+    table.free_slot(slot);
+    let (_next, next) = cpus.delegated(&enclave, 0, "next");
+    assert_eq!(next.index(), id.index());
+    assert!(slot.enclave().messages[1].push(late));
+    let read: Vec<_> = core::iter::from_fn(|| agent.read()).collect();
+    assert_eq!(read.len(), 1, "{read:?}");
+    assert_eq!(read[0].task(), next);
+}
+
+/// A call on an enclave works on, though the enclave has ended and has no task.
+#[test]
+fn words_that_are_pinned_begin_no_other_enclave() {
+    let _cpus = Cpus::new(1);
+    let words = &<ThreadTable>::table().enclaves[0];
+    let begins = || {
+        enclave(1, Kinds::ALL).end();
+        words.generation.load(Relaxed)
+    };
+    assert_eq!(begins(), 1);
+    let pinned = Pinned::new(words);
+    assert_eq!(begins(), 1);
+    drop(pinned);
+    assert_eq!(begins(), 2);
 }
