@@ -212,7 +212,7 @@ struct Cpu<'a> {
     scheduler: PbgScheduler<usize, VirtualClock, PerThread>,
     jobs: &'a [Job],
     /// The band of each job. The index is that of the job, as in all fields below.
-    bands: Vec<u32>,
+    bands: Vec<u16>,
     tasks: Vec<Option<Handle>>,
     states: Vec<State>,
     /// The bursts that are left, the next one last.

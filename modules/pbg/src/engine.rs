@@ -358,7 +358,7 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         tick
     }
 
-    /// Handles an IPI: a task has become ready that comes before the running one.
+    /// Handles an IPI: a task has become ready that preempts the running one.
     pub fn interrupted<const S: bool>(
         &mut self,
         cpu: &mut Cpu,
@@ -381,13 +381,13 @@ impl<T, C: Clock, M: ControlSource> Engine<T, C, M> {
         }
     }
 
-    /// Returns the place of the running task of `cpu`, if that comes after `task`, which is ready.
+    /// Returns the position to preempt `cpu`, if `task`, which is ready, comes before it.
     pub fn after(&self, cpu: &Cpu, task: &PbgTask<T>, now: Counts) -> Option<PlanPosition> {
         let EngineMode::Replay(replay) = &self.mode else {
             return None;
         };
         let place = replay.position_of_ready(task)?;
-        let running = replay.position_of_running(&cpu.here, now);
+        let running = replay.position_to_preempt(&cpu.here, now);
         running.filter(|&running| place < running)
     }
 

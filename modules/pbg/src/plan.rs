@@ -37,6 +37,10 @@
 //!     and 8, and the tasks that are late by it are named. Without an order, the groups
 //!     follow from the recorded waits ([`waits`], [`groups`]). A class with deadlines
 //!     ignores those.
+//! 10. **Stages.** A task of a stream ([`waits`], rule 2) is a stage. Stages wait for each other at
+//!     every item, so a preemption of one by another gains little and costs a context switch. In a
+//!     band of stages alone the tasks do not preempt each other between ticks
+//!     ([`SmpPbgScheduler`](crate::SmpPbgScheduler), rule 2).
 //!
 //! **Sources of rule 4.** For tasks that never block, shortest first has the least
 //! average turnaround (Smith, Various optimizers for single-stage production, 1956).
@@ -128,7 +132,9 @@ pub struct PlannedTask {
     /// The band of the task, from 0 without gaps. Bands are strict: no task runs while
     /// one of a lower band is ready. The tasks of one band have consecutive ranks and are
     /// ordered by the time before them (rule 4).
-    pub band: u32,
+    pub band: u16,
+    /// True if all tasks of its band are stages (rule 10).
+    pub is_among_stages: bool,
     /// The time that is before the task at first, or before the shortest task that counts
     /// as equal. Within a band it never decreases from rank to rank, so a binary search
     /// finds the place of any remaining time.
@@ -217,6 +223,7 @@ impl Plan {
                 steps: first as u32..steps.len() as u32,
                 due: due.flatten().unwrap_or(NO_DUE),
                 late: due == Some(None), // blocked for longer than it may take
+                is_stage: false,
                 rank: 0,
             });
         }
@@ -241,15 +248,17 @@ impl Plan {
                 most_late = class.iter().filter(|task| task.late).count();
             } else {
                 class.sort_unstable_by_key(|task| (task.group, task.sort_key, task.place));
-                class
-                    .chunk_by_mut(|a, b| a.group == b.group)
-                    .for_each(equal_by_arrival);
+                for group in class.chunk_by_mut(|a, b| a.group == b.group) {
+                    equal_by_arrival(group);
+                    let are_stages = group.iter().all(|task| task.is_stage);
+                    group.iter_mut().for_each(|task| task.is_stage = are_stages);
+                }
             }
             late.try_reserve_exact(most_late)
                 .map_err(|_| Error::NoMemory)?;
             let mut last_group = class[0].group;
             for candidate in class {
-                band += u32::from(!strict && candidate.group != last_group);
+                band += u16::from(!strict && candidate.group != last_group);
                 last_group = candidate.group;
                 let task = &stored[candidate.place as usize];
                 let figures = &task.figures;
@@ -267,6 +276,7 @@ impl Plan {
                 tasks.push(PlannedTask {
                     key: task.key,
                     band,
+                    is_among_stages: candidate.is_stage,
                     sort_key: candidate.sort_key,
                     run: Counts(figures.run.mean(task.runs)),
                     most: most(task),
@@ -275,9 +285,9 @@ impl Plan {
                     weight: candidate.weight,
                     steps: candidate.steps.clone(),
                 });
-                band += strict as u32;
+                band += u16::from(strict);
             }
-            band += !strict as u32;
+            band += u16::from(!strict);
         }
         Ok(Self {
             tasks,
@@ -309,16 +319,21 @@ impl Plan {
     }
 }
 
-/// Gives each task its group. The candidates are in the order of the profile.
+/// Gives each task its group, and marks the stages. The candidates are in the order of the profile.
 fn group(profile: &StoredProfile, order: &mut [Candidate]) -> Result<(), Error> {
+    let edges = waits::edges(profile)?;
+    let runs = profile.header.runs;
+    for edge in edges.iter().filter(|edge| edge.is_stream(runs)) {
+        for task in [edge.waker, edge.waiter] {
+            order[usize::from(task)].is_stage = true;
+        }
+    }
     if let Some(stored) = &profile.order {
         for (candidate, &group) in order.iter_mut().zip(&stored.groups) {
             candidate.group = group;
         }
         return Ok(());
     }
-    let edges = waits::edges(profile)?;
-    let runs = profile.header.runs;
     if edges.iter().all(|edge| !edge.counts(runs)) {
         return Ok(());
     }

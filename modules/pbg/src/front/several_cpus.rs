@@ -9,7 +9,8 @@
 //!     the first task that it may run.
 //!  2. PLACED: when a task becomes ready, at most one CPU at a time is interrupted for it. An idle
 //!     CPU is chosen first. If no CPU idles, the CPUs whose running task comes after the ready task
-//!     are compared. The one whose running task comes last is interrupted. A CPU that was
+//!     are compared. The one whose running task comes last is interrupted. A CPU that runs a stage is
+//!     not interrupted for another stage of its band ([plan](crate::plan), rule 10). A CPU that was
 //!     interrupted and has not answered is not asked again, because its next pick is unknown. A
 //!     task outside the plan is reserved for the idle CPU, unless it is the root that goes first.
 //!     Other CPUs take another task if there is one. So no idle CPU chases tasks that yield faster

@@ -32,6 +32,8 @@ pub struct Candidate {
     /// the deadline less the most time that the task was blocked, or [`NO_DUE`].
     pub due: u64,
     pub late: bool,
+    /// It hands data over to another task (rule 10).
+    pub is_stage: bool,
     /// Its place in a class with deadlines.
     pub rank: u32,
 }

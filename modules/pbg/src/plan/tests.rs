@@ -526,6 +526,47 @@ fn rule_9_priorities_stand_before_groups_and_deadlines_in_place_of_them() {
     assert_eq!(places(&plan, &profile), [4, 2, 3, 1, 0]);
 }
 
+/// Returns a profile of two stages that run for 10 and 30, and of a task of 20.
+fn with_stages() -> StoredProfile {
+    changed(&[10, 20, 30], |i, task| {
+        if let Some(other) = [Some(2), None, Some(0)][i] {
+            let mut block = phase(Ended::Block, 16, task.figures.run.total, 1);
+            block.woken_by = Waker::Task(other);
+            task.phases.list = vec![block];
+        }
+    })
+}
+
+#[test]
+fn rule_10_band_of_stages_alone_is_among_stages() {
+    let mut profile = with_stages();
+    let among = |profile: &StoredProfile| {
+        let plan = Plan::of(profile).unwrap();
+        let found = column(&plan, |t| (t.band, t.is_among_stages));
+        (places(&plan, profile), found)
+    };
+    let (order, found) = among(&profile);
+    assert_eq!(order, [0, 2, 1]);
+    assert_eq!(found, [(0, true), (0, true), (1, false)]);
+    profile.order = Some(StoredOrder {
+        cpus: 4,
+        groups: vec![0, 1, 0],
+    });
+    assert_eq!(among(&profile), (order, found));
+    profile.order = Some(StoredOrder {
+        cpus: 4,
+        groups: vec![0, 0, 0],
+    });
+    let (_, found) = among(&profile);
+    assert_eq!(found, [(0, false); 3], "one of the band is no stage");
+    for i in [0, 2] {
+        profile.tasks[i].phases.list[0].intervals = 15;
+    }
+    profile.order = None;
+    let (_, found) = among(&profile);
+    assert!(found.iter().all(|(_, is_among)| !is_among), "too few waits");
+}
+
 /// Returns a profile of 256 tasks, three in four of which wait for an earlier one to exit.
 fn random_waits(numbers: &[(u64, u16)]) -> StoredProfile {
     let mut profile = changed(&[0; 256], |i, task| {

@@ -83,6 +83,8 @@ pub struct Entry {
     is_spawned: bool,
     /// The task is ready, in any queue.
     is_ready: bool,
+    /// All tasks of its band are stages (rule 10 of the plan).
+    pub is_among_stages: bool,
     weight: Weight,
 }
 
@@ -129,6 +131,7 @@ impl Entry {
             overrun: 0,
             is_spawned: false,
             is_ready: false,
+            is_among_stages: task.is_among_stages,
             weight: task.weight,
         };
         entry.next_burst(steps);
@@ -336,6 +339,7 @@ mod tests {
         let task = PlannedTask {
             key: TaskKey::ROOT.child(0),
             band: 0,
+            is_among_stages: false,
             sort_key: Counts(1),
             run: Counts(1),
             most: Counts(1),

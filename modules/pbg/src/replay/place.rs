@@ -1,6 +1,6 @@
 //! The position of a task in the order of the plan, and the first ready task that a CPU may run.
 //!
-//! Places are compared to decide whether a ready task comes before the running one: at a tick, and
+//! Places are compared to decide whether a ready task preempts the running one: at a tick, and
 //! on several CPUs when a task becomes ready or an IPI arrives.
 
 use super::{Handle, OnCpu, Replay};
@@ -66,9 +66,23 @@ impl<T> Replay<T> {
         ))
     }
 
-    /// Handles an IPI: a task has become ready that comes before the running one.
+    /// Returns the position before which a task preempts the running one of `cpu` between ticks.
+    /// That is its own, or among stages the first of its band (rule 10 of the plan).
+    pub fn position_to_preempt(&self, cpu: &OnCpu, now: Counts) -> Option<PlanPosition> {
+        let running = self.position_of_running(cpu, now)?;
+        if !self.is_planned(cpu.current) {
+            return Some(running);
+        }
+        let entry = &self.table.entries[cpu.current.rank()];
+        Some(match entry.is_among_stages {
+            true => PlanPosition(entry.band.start as usize, Counts::ZERO),
+            false => running,
+        })
+    }
+
+    /// Handles an IPI: a task has become ready that preempts the running one.
     pub fn interrupted(&mut self, here: &mut OnCpu, by: impl Caller, now: Counts) -> Tick {
-        let Some(running) = self.position_of_running(here, now) else {
+        let Some(running) = self.position_to_preempt(here, now) else {
             return Tick::Continue;
         };
         let first = self.root_if(by).or_else(|| self.first_ready(by));

@@ -9,9 +9,20 @@ use super::super::placement::may_have;
 use super::*;
 use crate::caller::Caller;
 use crate::task::Reservation;
-use crate::{Control, PLAN_TICKS, PerThread};
+use crate::{About, Control, PLAN_TICKS, PerThread};
+use pbg_profile::samples::{child_of_root, of, phase};
+use pbg_profile::{Ended, StoredProfile, StoredTask, Waker};
 use sched_core::clock::VirtualClock;
 use sched_smp::{ThreadSmpState, simulated_machine};
+
+/// Returns the child of the root that hands data over to its child `other`.
+fn stage(ordinal: u32, run: u64, other: u16) -> StoredTask {
+    let mut task = child_of_root(ordinal, run);
+    let mut block = phase(Ended::Block, 16, run, 1);
+    block.woken_by = Waker::Task(other);
+    task.phases.list = std::vec![block];
+    task
+}
 
 /// A task, with the bit mask of the CPUs that it may run on.
 type Job = PbgTask<u64>;
@@ -363,6 +374,20 @@ impl TwoCpus {
         (cpus, tasks)
     }
 
+    /// Follows the plan of this profile.
+    fn follow(&mut self, profile: &StoredProfile) {
+        let about = About {
+            program: profile.header.program,
+            timing: profile.header.timing,
+            frequency_hz: profile.header.frequency_hz,
+            cpus: 2,
+        };
+        let bytes = pbg_profile::encode(profile).unwrap();
+        let count = profile.tasks.len();
+        assert_eq!(self.control(0).load(&bytes, &about), Ok(count));
+        assert_eq!(self.control(0).start_pbg(), Ok(count));
+    }
+
     /// Measures tasks that the second CPU runs for this long, one after the other, and follows that
     /// plan.
     fn plan(&mut self, runs: &[u64]) {
@@ -410,6 +435,28 @@ fn cpu_whose_task_comes_first_is_not_interrupted() {
     SENT.take();
     cpus.spawn(0);
     assert!(SENT.take().is_empty());
+}
+
+/// PLACED and rule 10 of the plan: a stage takes the CPU of one of its band at the tick, and that of
+/// a later band at once. The bands of two streams are [0, 1] and [2, 3].
+#[test]
+fn stage_interrupts_no_stage_of_its_band() {
+    for (running, woken, is_asked) in [(1, 0, false), (3, 2, false), (3, 0, true)] {
+        let mut cpus = TwoCpus::new();
+        let stages = [(10, 1), (20, 0), (1_000, 3), (2_000, 2)];
+        let stages = (0..).zip(stages);
+        let stages = stages.map(|(ordinal, (run, other))| stage(ordinal, run, other));
+        cpus.follow(&of(stages.collect()));
+        let tasks = [(); 4].map(|()| cpus.spawn(0));
+        cpus.pick(1);
+        while !cpus.is_running(1, &tasks[running]) {
+            cpus.block(1);
+        }
+        SENT.take();
+        cpus.wake(0, &tasks[woken]);
+        assert_eq!(SENT.take(), [1][..usize::from(is_asked)]);
+        assert!(cpus.tick(1), "{running} {woken}");
+    }
 }
 
 /// A task that was recorded in the measurement before and is alone on its CPU does not go on
