@@ -1,12 +1,11 @@
 //! [`Agent`]: what the task that decides may do.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr;
 use core::sync::atomic::Ordering::*;
 
-use crate::decision::Decision;
+use crate::decision::{Decision, NextTask};
 use crate::enclave::{End, end, kick, kick_other, tell};
 use crate::message::{Kind, Message};
 use crate::ring::{Messages, Words};
@@ -88,9 +87,6 @@ pub struct Ticket {
     decision: u64,
 }
 
-/// A ring without messages.
-static NONE: Messages = Messages::new();
-
 /// The agent of an enclave. If it is dropped, the enclave ends, unless another agent has taken its
 /// place.
 pub struct Agent<M: TableSource = SystemTable> {
@@ -100,9 +96,9 @@ pub struct Agent<M: TableSource = SystemTable> {
     cpu: usize,
     /// The words of its CPU, and the messages from there.
     own: &'static CpuWords,
-    /// The messages that are read as they are. It is [`NONE`] while all are [filtered](Self::read_filtered):
-    /// several CPUs send some, or some may have been overtaken.
-    ring: &'static Messages,
+    /// The messages that are read as they are. It is `None` while all are [filtered](Self::read_filtered),
+    /// because several CPUs send some, or some may have been overtaken.
+    ring: Option<&'static Messages>,
     /// Its CPU is the only one of the enclave.
     is_alone: bool,
     /// The number of connected CPUs.
@@ -114,10 +110,16 @@ pub struct Agent<M: TableSource = SystemTable> {
     /// The slot at which the search for ready tasks goes on; `None` if none goes on.
     finds: Option<usize>,
     /// The last status word of each task of which the agent was told.
-    known: Box<[Status]>,
+    known: Box<[Status; MAX_TASKS]>,
     /// The CPUs that have refused each task since it became ready (bit mask).
-    refused_by: Box<[u64]>,
+    refused_by: Box<[u64; MAX_TASKS]>,
     table: PhantomData<fn() -> M>,
+}
+
+/// Returns this value for each task. No array of them is on the stack.
+pub(crate) fn of_each_task<A: Copy>(value: A) -> Box<[A; MAX_TASKS]> {
+    let all = vec![value; MAX_TASKS].try_into();
+    all.unwrap_or_else(|_| unreachable!("it has this length"))
 }
 
 impl<M: TableSource> Agent<M> {
@@ -130,14 +132,14 @@ impl<M: TableSource> Agent<M> {
             name,
             cpu,
             own: &M::table().cpus[cpu],
-            ring: &NONE,
+            ring: None,
             is_alone: enclave.cpus.load(Relaxed) == 1 << cpu,
             cpus,
             reads: 0,
             gone: 0,
             finds: None,
-            known: (0..MAX_TASKS).map(|_| Status(0)).collect(),
-            refused_by: (0..MAX_TASKS).map(|_| 0).collect(),
+            known: of_each_task(Status(0)),
+            refused_by: of_each_task(0),
             table: PhantomData,
         }
     }
@@ -181,16 +183,41 @@ impl<M: TableSource> Agent<M> {
     /// those that a later one has overtaken are left out.
     #[inline(always)]
     pub fn read(&mut self) -> Option<Message> {
-        if let Some(words) = self.ring.pop() {
-            return Some(Message::from_words(words));
-        }
-        if !self.enclave.has_rare.load(Acquire) && !ptr::eq(self.ring, &NONE) {
-            return None;
+        if let Some(ring) = self.ring {
+            if let Some(words) = ring.pop() {
+                return Some(Message::from_words(words));
+            }
+            if !self.enclave.has_rare.load(Acquire) {
+                return None;
+            }
         }
         // No message has two words that are 0. They fit into registers, and an `Option` does not.
         match self.read_filtered() {
             [0, 0] => None,
             words => Some(Message::from_words(words)),
+        }
+    }
+
+    /// Takes the messages that wait, as [`read`](Self::read) does, and tells each.
+    #[inline(always)]
+    pub(crate) fn read_each(&mut self, mut told: impl FnMut(Message)) {
+        if let Some(ring) = self.ring {
+            ring.pop_each(|words| told(Message::from_words(words)));
+            if !self.enclave.has_rare.load(Acquire) {
+                return;
+            }
+        }
+        self.read_each_filtered(&mut told);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_each_filtered(&mut self, told: &mut impl FnMut(Message)) {
+        loop {
+            match self.read_filtered() {
+                [0, 0] => return,
+                words => told(Message::from_words(words)),
+            }
         }
     }
 
@@ -283,11 +310,11 @@ impl<M: TableSource> Agent<M> {
         }
         if !words.lost.swap(false, SeqCst) {
             if self.cpus == 1 {
-                self.ring = &words.messages[self.cpu];
+                self.ring = Some(&words.messages[self.cpu]);
             }
             return None;
         }
-        self.ring = &NONE;
+        self.ring = None;
         self.finds = Some(0);
         Some(Message::rediscover(self.cpu))
     }
@@ -433,10 +460,22 @@ impl<M: TableSource> Agent<M> {
     #[inline(always)]
     #[must_use = "a task that is returned waits for a decision again"]
     pub fn run_next(&self, task: TaskId) -> Option<TaskId> {
-        match self.own.next.swap(Decision::any(task).0, AcqRel) {
+        match self.own.next.swap(NextTask::of(task).0, AcqRel) {
             0 => None,
-            before => Some(Decision(before).task()),
+            before => self.taken(NextTask(before)),
         }
+    }
+
+    /// Returns the task whose place [`run_next`](Self::run_next) has taken. If that was a decision of the next
+    /// agent, it stands.
+    #[cold]
+    #[inline(never)]
+    fn taken(&self, before: NextTask) -> Option<TaskId> {
+        if self.check().is_err() {
+            self.own.next.store(before.0, Release);
+            return None;
+        }
+        before.task()
     }
 
     /// Returns true if the agent's CPU is the only one of the enclave.

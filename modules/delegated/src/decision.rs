@@ -61,6 +61,35 @@ impl Decision {
     }
 }
 
+/// The task that the agent of a CPU lets run there next, packed into a number that is not 0: its identity, with
+/// [`State::Ready`] in place of flags. So without the index it is what the status says if that task is ready
+/// on the only CPU, which is CPU 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextTask(pub u32);
+
+impl NextTask {
+    pub const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub const fn of(task: TaskId) -> Self {
+        Self(task.to_bits() | State::Ready as u32)
+    }
+
+    #[inline(always)]
+    pub const fn task(self) -> Option<TaskId> {
+        match self.0 {
+            0 => None,
+            bits => Some(TaskId::from_bits(bits)),
+        }
+    }
+
+    /// Returns true if the status is that of this task, ready on the only CPU.
+    #[inline(always)]
+    pub const fn is_ready_alone(self, status: Status) -> bool {
+        status.0 as u32 == self.0 & !TaskId::INDEX
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,9 +117,10 @@ mod tests {
                 assert_eq!(decision.allows(status), decision.allows_alone(status));
             }
             let is_ready = Decision::any(task).allows(status);
+            let is_next = NextTask::of(task).is_ready_alone(status);
             assert_eq!(
-                is_ready,
-                status.is_ready_alone(task),
+                [is_ready; 2],
+                [status.is_ready_alone(task), is_next],
                 "{task:?}: {status:?}"
             );
         }

@@ -12,8 +12,8 @@ use crate::message::{Kind, Kinds};
 use crate::ring::MAX_MESSAGES;
 use crate::status::TaskId;
 use crate::table::{
-    CpuWords, EnclaveWords, FAST, MAX_ENCLAVES, NO_CPU, NUMBER, Pinned, SystemTable, TableSource,
-    phase, route, urgent,
+    CpuWords, EnclaveWords, MAX_ENCLAVES, NO_CPU, NUMBER, Pinned, SystemTable, TableSource, phase,
+    rerouted, route, urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedState};
 use alloc::boxed::Box;
@@ -300,7 +300,7 @@ impl<M: TableSource> Enclave<M> {
         let words = self.words()?;
         let table = M::table();
         let here = table.cpus.get(cpu).ok_or(Refusal::Cpu(cpu))?;
-        let (there, old) = (here.agent.load(Acquire), task.policy_state().link());
+        let (there, old) = (here.agent(), task.policy_state().link());
         let mask = words.mask();
         let is_own = there != 0 && there == old.addr();
         let is_replaced = here.serves.load(Acquire) & !mask == 0;
@@ -322,7 +322,9 @@ impl<M: TableSource> Enclave<M> {
         if before != NO_CPU && before as usize != cpu {
             table.cpus[before as usize].stop_serving(&words);
         }
-        here.agent.store(link, Release);
+        here.attach(link);
+        // A preemption since the change took it for an agent that was replaced.
+        task.policy_state().change_link(ptr::null_mut(), new);
         here.serves.fetch_or(mask, AcqRel);
         let number = words.attached.fetch_add(1, AcqRel) as usize;
         let agent = link | number << NUMBER;
@@ -351,20 +353,21 @@ impl<M: TableSource> Enclave<M> {
         policy: Option<Box<dyn AgentPolicy + Send>>,
     ) -> Result<Option<Box<dyn AgentPolicy + Send>>, Refusal> {
         let words = self.words()?;
-        words.route.fetch_and(!FAST, SeqCst);
+        let reroute = |is_fast| {
+            let route = |before| Some(rerouted(before, is_fast));
+            _ = words.route.fetch_update(SeqCst, SeqCst, route);
+        };
+        reroute(false);
         let is_set = policy.is_some();
         let before = core::mem::replace(&mut *words.fast.lock(), policy);
         // The policy, or the agent, has to find the tasks.
         words.rediscover();
         if is_set {
-            words.route.fetch_or(FAST, SeqCst);
+            reroute(true);
             // Ready tasks may wait for a CPU that has nothing else to do.
             words.each_cpu().for_each(kick::<M>);
         } else {
             tell::<M>(&words, false);
-        }
-        if !words.is_active() {
-            words.route.store(0, SeqCst); // it ended meanwhile
         }
         Ok(before)
     }
@@ -411,8 +414,7 @@ fn wake_replaced<M: TableSource>(cpu: usize) {
 fn withdraw(enclave: &EnclaveWords, here: &CpuWords, link: usize, agent: usize) {
     here.stop_serving(enclave);
     if here.serves.load(Acquire) == 0 {
-        // The end may have stopped it already.
-        _ = (here.agent).compare_exchange(link, 0, AcqRel, Relaxed);
+        here.detach(link); // the end may have done so already
     }
     _ = (enclave.agent).compare_exchange(agent, 0, AcqRel, Relaxed);
 }

@@ -33,9 +33,28 @@ pub fn serve<M: TableSource>(
     policy: &mut impl AgentPolicy,
     yield_now: impl Fn(),
 ) -> Stopped {
-    while agent.is_alone() {
-        read_all(agent, policy);
-        let cpu = agent.cpu();
+    if agent.is_alone() {
+        return serve_alone(agent, policy, yield_now);
+    }
+    loop {
+        agent.read_each(|message| policy.told(message));
+        decide(agent, policy);
+        if let Err(stopped) = agent.wait(&yield_now) {
+            return stopped;
+        }
+    }
+}
+
+/// Serves an enclave whose only CPU is that of the agent.
+#[inline(always)]
+fn serve_alone<M: TableSource>(
+    agent: &mut Agent<M>,
+    policy: &mut impl AgentPolicy,
+    yield_now: impl Fn(),
+) -> Stopped {
+    let cpu = agent.cpu();
+    loop {
+        agent.read_each(|message| policy.told(message));
         if let Some(task) = policy.choose(cpu)
             && let Some(before) = agent.run_next(task)
         {
@@ -44,20 +63,6 @@ pub fn serve<M: TableSource>(
         if let Err(stopped) = agent.wait(&yield_now) {
             return stopped;
         }
-    }
-    loop {
-        read_all(agent, policy);
-        decide(agent, policy);
-        if let Err(stopped) = agent.wait(&yield_now) {
-            return stopped;
-        }
-    }
-}
-
-#[inline(always)]
-fn read_all<M: TableSource>(agent: &mut Agent<M>, policy: &mut impl AgentPolicy) {
-    while let Some(message) = agent.read() {
-        policy.told(message);
     }
 }
 

@@ -1,9 +1,9 @@
 //! [`TaskQueue`]: ready tasks in a queue that never allocates after it was made.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use core::fmt;
 
+use crate::agent::of_each_task;
 use crate::status::TaskId;
 use crate::table::MAX_TASKS;
 
@@ -30,10 +30,7 @@ impl TaskQueue {
     /// # Panics
     /// If there is no memory.
     pub fn new() -> Self {
-        let tasks = vec![TaskId::from_bits(0); MAX_TASKS].try_into();
-        let Ok(tasks) = tasks else {
-            unreachable!("it has this length");
-        };
+        let tasks = of_each_task(TaskId::from_bits(0));
         let (end, limit) = (0, CAPACITY);
         Self { end, limit, tasks }
     }

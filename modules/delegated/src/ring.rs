@@ -123,6 +123,20 @@ impl Messages {
         Some(words)
     }
 
+    /// Takes each message that waits at the call, as [`pop`](Self::pop) does.
+    #[inline(always)]
+    pub fn pop_each(&self, mut take: impl FnMut(Words)) {
+        let (mut head, tail) = (self.head.load(Relaxed), self.tail.load(Acquire));
+        while head != tail {
+            // SAFETY: as above.
+            let entry = unsafe { &*self.entries.load(Relaxed).add(head as usize % MAX_MESSAGES) };
+            let words = [entry[0].load(Relaxed), entry[1].load(Relaxed)];
+            head = head.wrapping_add(1);
+            self.head.store(head, Release);
+            take(words);
+        }
+    }
+
     /// Returns the number of messages that wait.
     pub fn len(&self) -> usize {
         let head = self.head.load(Acquire);

@@ -17,7 +17,7 @@ use sched_core::clock::{Clock, CpuCounter};
 use sched_core::event::Adapter;
 use sched_smp::{Machine, SmpStateSource, SmpVariant, WorkSharing};
 
-use crate::decision::Decision;
+use crate::decision::{Decision, NextTask};
 use crate::enclave::{End, end, kick, tell};
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Message};
@@ -25,7 +25,7 @@ use crate::outside::{Outside, OutsideScheduler};
 use crate::ring::Words;
 use crate::status::{State, Status};
 use crate::table::{
-    CpuWords, EnclaveWords, FAST, PATH, PLAIN, Pinned, Slot, SystemTable, TableSource, WAKES,
+    CpuWords, EnclaveWords, FAST, PLAIN, Pinned, QUIET, Slot, SystemTable, TableSource, WAKES,
     urgent,
 };
 use crate::task::{AGENT, DEPARTS, DelegatedTask, MARKS};
@@ -461,10 +461,13 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if is_rare || !ptr::eq(link, self.current) {
             return self.put_rare(task, preempt);
         }
+        if S::SEVERAL && link.addr() & MARKS == 0 && !self.is_running_here(slot_of(link)) {
+            return self.put_rare(task, preempt);
+        }
         self.settle(); // the running task comes back, so this CPU calls
         self.current = RETURNED;
         if link.addr() & MARKS != 0 {
-            if self.words().agent.load(Acquire) != link.addr() {
+            if S::SEVERAL && self.words().agent() != link.addr() {
                 return self.put_rare(task, preempt);
             }
             debug_assert!(self.agent.is_none(), "the agent that waits runs");
@@ -474,9 +477,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let slot = slot_of(link);
         let enclave = slot.enclave();
         let route = enclave.route.load(Acquire);
-        let path = route >> PATH;
-        if S::SEVERAL || path != PLAIN >> PATH {
-            if !S::SEVERAL && path == (PLAIN | FAST) >> PATH {
+        if S::SEVERAL || route & PLAIN == 0 {
+            if !S::SEVERAL && route & (FAST | QUIET) == FAST | QUIET {
                 let (status, run) = self.make_ready(slot, task, State::Ready);
                 let message = slot.words_with(Kind::YIELDED, status, State::Ready as u8, run);
                 return Self::tell_fast(enclave, message);
@@ -489,6 +491,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             return self.push_here(enclave, message[0], message[1]);
         }
         self.words().bell.ring_here();
+    }
+
+    /// Returns true if a task that is put back ran on this CPU until now. `current` may also be a task that has
+    /// left this CPU since its last pick, by a helper, and that another CPU puts back into this queue.
+    #[inline(always)]
+    fn is_running_here(&self, slot: &Slot) -> bool {
+        let status = slot.status();
+        status.state() == State::Running && status.cpu() == self.cpu()
     }
 
     /// Writes a message into the ring, and tells that it waits. The CPU is the agent's, and the only one.
@@ -506,8 +516,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let run = (slot.run.load(Relaxed)).wrapping_add(now.wrapping_sub(self.began));
         slot.run.store(run, Relaxed);
         let status = slot.status().returned(state);
-        slot.handle
-            .store(Arc::into_raw(task).cast_mut().cast(), Relaxed);
+        // SLOT: the slot has the address since the task came first.
+        debug_assert!(ptr::eq(
+            slot.handle.load(Relaxed),
+            Arc::as_ptr(&task).cast()
+        ));
+        core::mem::forget(task);
         slot.since.store(now, Relaxed);
         slot.word.set(status);
         (status, run)
@@ -561,7 +575,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         let slot = slot_of(link);
         let enclave = slot.enclave();
-        if ptr::eq(self.current, ptr::from_ref(slot)) {
+        if ptr::eq(self.current, ptr::from_ref(slot)) && (!S::SEVERAL || self.is_running_here(slot))
+        {
             self.settle();
             self.current = RETURNED;
             if link.addr() & DEPARTS == 0 {
@@ -619,20 +634,20 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         let link = task.policy_state().link();
         // An agent that yielded has been forgotten as the running task. RETURNED also stands for another
         // task that was put back. Then another CPU wakes the agent before this one picks.
-        let is_own = !S::SEVERAL || has_cpu(&task);
+        let is_own = S::SEVERAL && has_cpu(&task);
         let has_yielded = ptr::eq(self.current, RETURNED) && !preempt && is_own;
         let is_preempted = ptr::eq(link, self.current);
         if is_preempted {
             self.settle();
             self.current = RETURNED;
         }
-        if self.words().agent.load(Acquire) != link.addr() || self.cpu.is_none() {
+        if self.words().agent() != link.addr() || self.cpu.is_none() {
             if preempt {
                 task.policy_state().demote();
             }
             let has_run = match S::SEVERAL {
                 true => has_cpu::<T, M>(&task),
-                false => has_yielded || is_preempted,
+                false => is_preempted,
             };
             return self.put_outside(task, preempt, has_run);
         }
@@ -681,17 +696,16 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if words.urgent.load(Relaxed) | u8::from(self.outside_waits()) != 0 {
             return self.pick_rare();
         }
-        let next = words.next.load(Relaxed);
-        if next != 0 {
-            words.next.store(0, Relaxed);
-            let task = Decision(next).task();
+        let next = NextTask(words.next.load(Relaxed));
+        if let Some(task) = next.task() {
             let slot = &M::table().slots[task.index()];
             let status = slot.status();
-            if !S::SEVERAL && status.is_ready_alone(task) && words.has(slot) {
+            if !S::SEVERAL && next.is_ready_alone(status) && words.has(slot) {
+                words.next.store(NextTask::NONE.0, Relaxed);
                 slot.word.set(status.run_again());
                 return Some(self.begin(slot, words));
             }
-            return self.pick_next_slow(words, Decision(next));
+            return self.pick_next_slow(words);
         }
         if let Some(position) = words.decisions.first_position() {
             if S::SEVERAL {
@@ -730,13 +744,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 agent => agent,
             };
         }
-        let attached = words.agent.load(Acquire);
-        let agent = (self.agent).take_if(|agent| agent.policy_state().link().addr() == attached);
-        let Some(agent) = agent else {
+        let Some(agent) = self.agent.take() else {
+            if words.agent() == 0 {
+                words.bell.silence_here(); // the message was for one that has ended
+            }
             return self.pick_last(words);
         };
         words.bell.silence_here();
-        self.current = ptr::without_provenance_mut(attached);
+        self.current = agent.policy_state().link();
         Some(agent)
     }
 
@@ -768,19 +783,20 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
 
     /// Picks the task of the decision of the agent here. If that is refused, the agent runs again.
     #[inline(never)]
-    fn pick_next_slow(
-        &mut self,
-        words: &'static CpuWords,
-        decision: Decision,
-    ) -> Option<Handle<T, M>> {
-        let slot = &M::table().slots[decision.task().index()];
+    fn pick_next_slow(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
+        let next = NextTask(words.next.swap(NextTask::NONE.0, Relaxed));
+        let Some(task) = next.task() else {
+            return self.pick_last(words);
+        };
+        let decision = Decision::any(task);
+        let slot = &M::table().slots[task.index()];
         loop {
             let status = slot.status();
             if S::SEVERAL && status.state() == State::InFlight && status.cpu() != self.cpu() {
                 if !slot.word.await_landing(self.cpu(), status) {
                     continue;
                 }
-                words.next.store(decision.0, Relaxed);
+                words.next.store(NextTask::of(task).0, Relaxed);
                 kick::<M>(status.cpu()); // its next scheduler call ends the flight
                 return self.pick_outside(words);
             }
@@ -816,6 +832,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         words.attention.store(false, Relaxed);
         words.kicked.swap(false, AcqRel);
         self.sweep_if_asked(words);
+        if self.agent.is_none() && words.urgent.load(Relaxed) & urgent::AGENT != 0 {
+            // None waits that could be STALE. One that is woken or preempted sets the bit again.
+            words.urgent.fetch_and(!urgent::AGENT, AcqRel);
+        }
         if M::Smp::PREEMPTED_STAY
             && words.urgent.load(Relaxed) & urgent::SWEEP != 0
             && let Some(task) = self.pick_orphan()
@@ -868,10 +888,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn pick_delegated(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
         self.owes_outside = true;
         let agent_is_ready = words.urgent.load(Relaxed) != 0 && self.agent.is_some();
-        let next = words.next.load(Relaxed);
+        let next = NextTask(words.next.load(Relaxed)).task();
         let first = match next {
-            0 => words.decisions.first(),
-            next => Some(next),
+            None => words.decisions.first(),
+            Some(next) => Some(Decision::any(next).0),
         };
         let Some(decision) = first else {
             if agent_is_ready || words.bell.has_rung() && self.agent.is_some() {
@@ -890,11 +910,10 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 return agent;
             } // it has been replaced
         }
-        if next == 0 {
-            return self.pick_decision(words, decision);
+        match next {
+            None => self.pick_decision(words, decision),
+            Some(_) => self.pick_next_slow(words),
         }
-        words.next.store(0, Relaxed);
-        self.pick_next_slow(words, Decision(decision))
     }
 
     /// Picks the agent. `urgent` are the reasons that were found.
@@ -919,7 +938,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             words.bell.end_wait();
         }
         let link = agent.policy_state().link();
-        if words.agent.load(Acquire) != link.addr() {
+        if words.agent() != link.addr() {
             let has_run = S::SEVERAL && has_cpu(&agent);
             self.put_outside(agent, false, has_run);
             return None;
@@ -1014,7 +1033,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             true => words.bell.wait(),
             false => words.bell.has_rung(),
         };
-        match has_rung || words.agent.load(Relaxed) != link.addr() {
+        match has_rung || words.agent() != link.addr() {
             true => self.pick_agent(words, words.urgent.load(Relaxed)),
             false => None,
         }

@@ -15,6 +15,9 @@ pub const FLAG_BITS: u32 = 5;
 pub struct TaskId(u32);
 
 impl TaskId {
+    /// The bits of the index.
+    pub(crate) const INDEX: u32 = ((1 << INDEX_BITS) - 1) << FLAG_BITS;
+
     /// Joins the place of a slot, which is its index above the flags, and the generation of its status.
     #[inline(always)]
     pub(crate) const fn at(place: u32, status: Status) -> Self {

@@ -4,6 +4,10 @@
 //! it. That CPU changes the word to `Running` by compare-and-swap, and then owns the handle. All other
 //! changes of the word are made by the CPU whose run queue has the task, or by the last handle's
 //! drop. So each change has one author, except that several CPUs may want a ready task.
+//!
+//! STALE: an agent that waits for its CPU may have been replaced, or its enclaves may have ended. So each change
+//! of the CPU's agent sets [`urgent::AGENT`], and the next pick of an agent compares the two. On one CPU, other
+//! picks and puts need not.
 
 use alloc::boxed::Box;
 use core::ops::Deref;
@@ -15,6 +19,7 @@ use core::sync::atomic::{
 use sched_smp::{MAX_CPUS, SMP_STATE, SmpState, SmpStateSource, SystemSmpState};
 use spin::mutex::SpinMutex;
 
+use crate::decision::NextTask;
 use crate::handshake::{Bell, StatusWord};
 use crate::host::AgentPolicy;
 use crate::message::{Kind, Kinds, Message};
@@ -31,7 +36,7 @@ pub const MAX_ENCLAVES: usize = 8;
 pub struct Slot {
     /// Packs the [`Status`].
     pub word: StatusWord,
-    /// SLOT: the handle of a ready task, as `Arc::into_raw` gave it.
+    /// The task, as `Arc::into_raw` gave it, from its first put on. SLOT: a handle of it while it is ready.
     pub handle: AtomicPtr<()>,
     /// The time at which it became ready, in counts.
     pub since: AtomicU64,
@@ -121,16 +126,16 @@ pub struct CpuWords {
     pub has_joined: AtomicBool,
     /// The enclave to which it belongs, or null.
     enclave: AtomicPtr<EnclaveWords>,
-    /// The agent that is attached here: the link of its task, or 0. It is 0 if it serves no enclave.
-    pub agent: AtomicUsize,
+    /// STALE: the link of the task of the agent that is attached here. It is 0 if the agent serves no enclave.
+    agent: AtomicUsize,
     /// The enclaves that this agent serves (bit mask).
     pub serves: AtomicU32,
     /// Tells that agent of messages.
     pub bell: Bell,
     /// Tells a pick what to look at first ([`urgent`]).
     pub urgent: AtomicU8,
-    /// The decision of the agent on this CPU that goes before all others; 0 for none.
-    pub next: AtomicU64,
+    /// The decision of the agent on this CPU that goes before all others ([`NextTask`]).
+    pub next: AtomicU32,
     /// An IPI of this crate is on its way.
     pub kicked: AtomicBool,
     /// Something waits for the next pick.
@@ -147,7 +152,7 @@ impl CpuWords {
             serves: AtomicU32::new(0),
             bell: Bell::new(),
             urgent: AtomicU8::new(0),
-            next: AtomicU64::new(0),
+            next: AtomicU32::new(NextTask::NONE.0),
             kicked: AtomicBool::new(false),
             attention: AtomicBool::new(false),
             decisions: Decisions::new(),
@@ -167,6 +172,25 @@ impl CpuWords {
     #[inline(always)]
     pub fn has(&self, slot: &Slot) -> bool {
         ptr::eq(self.enclave.load(Relaxed), slot.enclave.load(Relaxed))
+    }
+
+    /// Returns the link of the task of the agent that is attached here, or 0.
+    #[inline(always)]
+    pub fn agent(&self) -> usize {
+        self.agent.load(Acquire)
+    }
+
+    /// Attaches an agent.
+    pub fn attach(&self, link: usize) {
+        self.agent.store(link, Release);
+        self.urgent.fetch_or(urgent::AGENT, SeqCst); // STALE
+    }
+
+    /// Takes away the agent with this link, if it is attached.
+    pub fn detach(&self, link: usize) {
+        // It stays if another has been attached since.
+        _ = (self.agent).compare_exchange(link, 0, AcqRel, Relaxed);
+        self.urgent.fetch_or(urgent::AGENT, SeqCst); // STALE
     }
 
     /// Makes it a CPU of this enclave. Returns false if it belongs to one.
@@ -190,8 +214,7 @@ impl CpuWords {
     pub fn stop_serving(&self, enclave: &EnclaveWords) {
         let (mask, agent) = (enclave.mask(), self.agent.load(Acquire));
         if self.serves.fetch_and(!mask, AcqRel) == mask {
-            // It stays if another has been attached since.
-            _ = (self.agent).compare_exchange(agent, 0, AcqRel, Relaxed);
+            self.detach(agent);
         }
     }
 }
@@ -200,7 +223,8 @@ impl CpuWords {
 pub mod urgent {
     /// A message that wakes waits for the agent.
     pub const WOKEN: u8 = 1;
-    /// The agent was preempted or woken, so it is ready without a message.
+    /// The agent is ready without a message: it was preempted or woken, or its decision was refused. Or the CPU's
+    /// agent has changed (STALE).
     pub const AGENT: u8 = 2;
     /// An enclave has ended.
     pub const SWEEP: u8 = 4;
@@ -225,7 +249,7 @@ pub mod phase {
 /// The state of an enclave.
 pub struct EnclaveWords {
     pub phase: AtomicU32,
-    /// The kinds that are sent, and above them the kinds that wake, with [`PLAIN`] and [`FAST`]. It is 0
+    /// The kinds that are sent, and above them the kinds that wake, with [`PLAIN`], [`FAST`] and [`QUIET`]. It is 0
     /// unless the enclave is active.
     pub route: AtomicU64,
     /// Its place in the table.
@@ -348,20 +372,33 @@ impl Drop for Pinned {
     }
 }
 
-/// A yield is sent, and does not wake.
+/// A yield is sent to an agent, and does not wake it.
 pub const PLAIN: u64 = 1 << 63;
 /// A policy decides on the fast path.
 pub const FAST: u64 = 1 << 62;
-/// The place of these two bits.
-pub const PATH: u32 = 62;
+/// A yield is sent, and does not wake.
+pub const QUIET: u64 = 1 << 61;
+/// The enclave is active.
+const ACTIVE: u64 = 1 << 60;
 /// The place of the kinds that wake.
 pub const WAKES: u32 = 32;
 
 /// Returns the route of an active enclave without a fast path.
 pub const fn route(sends: Kinds, wakes: Kinds) -> u64 {
-    let is_plain = sends.has(Kind::YIELDED) && !wakes.has(Kind::YIELDED);
-    let plain = if is_plain { PLAIN } else { 0 };
-    plain | (wakes.0 as u64 & 0xffff) << WAKES | sends.0 as u64 & 0xffff
+    let is_quiet = sends.has(Kind::YIELDED) && !wakes.has(Kind::YIELDED);
+    let quiet = if is_quiet { PLAIN | QUIET } else { 0 };
+    ACTIVE | quiet | (wakes.0 as u64 & 0xffff) << WAKES | sends.0 as u64 & 0xffff
+}
+
+/// Returns a route with or without a fast path. That of an enclave which has ended stays 0.
+pub const fn rerouted(route: u64, is_fast: bool) -> u64 {
+    let others = route & !(PLAIN | FAST);
+    match is_fast {
+        _ if route & ACTIVE == 0 => route,
+        true => others | FAST,
+        false if route & QUIET != 0 => others | PLAIN,
+        false => others,
+    }
 }
 
 /// Everything that is shared.

@@ -162,6 +162,23 @@ fn task_that_leaves_its_enclave_in_flight_runs_nowhere_else_before_it_has_landed
     assert_eq!(cpus.pick(2), Some("task"));
 }
 
+/// A helper on CPU 0 moves a task to CPU 1, and one there moves it back before CPU 0 picks.
+#[test]
+fn task_that_comes_back_before_the_next_pick_is_not_in_flight() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(0b11, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, 2, "agent");
+    let (handle, task) = cpus.delegated(&enclave, 0, "task");
+    for (from, to) in [(0, 1), (1, 0)] {
+        assert_eq!(agent.plan(from, &[task]), 1);
+        assert_eq!(cpus.pick(from), Some("task"));
+        cpus.running[from] = Some(named("helper")); // not picked
+        cpus.wake(from, to, &handle);
+    }
+    assert_eq!(agent.plan(0, &[task]), 1);
+    assert_eq!(cpus.pick(0), Some("task"));
+}
+
 /// An agent is replaced by one on another CPU between its put and the pick.
 #[test]
 fn agent_that_is_replaced_in_flight_runs_nowhere_else_before_it_has_landed() {
@@ -271,31 +288,159 @@ fn cpu_that_waits_for_a_flight_is_woken_if_the_task_leaves_its_enclave() {
     assert!(INTERRUPTED.take().contains(&1));
 }
 
-/// On one CPU, no message is sent, and the task that has replaced the agent blocks at once.
+type Alone = DelegatedScheduler<&'static str, VirtualClock, ThreadTable>;
+
+/// The only CPU. One task serves an enclave, and waits. The other one runs outside.
+struct Served {
+    scheduler: Alone,
+    first: Named,
+    second: Named,
+    enclave: Enclave<ThreadTable>,
+    agent: Agent<ThreadTable>,
+}
+
+impl Served {
+    fn new(sends: Kinds) -> Self {
+        <ThreadTable>::renew();
+        ThreadSmpState::renew();
+        let mut scheduler = Alone::new();
+        assert!(scheduler.pick_next_task().is_none(), "the CPU joins");
+        let [first, second] = ["first", "second"].map(named);
+        for task in [&first, &second] {
+            scheduler.add_task(task.clone());
+        }
+        assert_eq!(pick(&mut scheduler, None), Some("first"));
+        let enclave = enclave(1, sends);
+        let mut agent = enclave.attach(&first, 0).unwrap();
+        while agent.read().is_some() {}
+        for (put, next) in [(&first, "second"), (&second, "first"), (&first, "second")] {
+            assert_eq!(pick(&mut scheduler, Some(put)), Some(next));
+        }
+        Self {
+            scheduler,
+            first,
+            second,
+            enclave,
+            agent,
+        }
+    }
+}
+
+/// Picks the next task, after a put of the one that yields.
+fn pick(scheduler: &mut Alone, put: Option<&Named>) -> Option<&'static str> {
+    if let Some(task) = put {
+        scheduler.put_prev_task(task.clone(), false);
+    }
+    scheduler.pick_next_task().map(|task| *task.inner())
+}
+
+/// No message is sent, and the task that has replaced the agent blocks at once.
 #[test]
 fn agent_that_is_replaced_while_it_waits_runs() {
+    let mut served = Served::new(Kinds::NONE);
+    let _second = served.enclave.replace(&served.second, 0).unwrap();
+    assert_eq!(pick(&mut served.scheduler, None), Some("first"));
+}
+
+/// STALE: the task that has replaced the agent blocks. A decision is followed first, and a message waits then.
+#[test]
+fn agent_that_is_replaced_while_it_waits_is_outside() {
+    let mut served = Served::new(Kinds::ALL);
+    let task = named("task");
+    let id = served.enclave.delegate(&task).unwrap();
+    served.scheduler.put_prev_task(task.clone(), false);
+    assert_eq!(served.agent.plan(0, &[id]), 1);
+    let _second = served.enclave.replace(&served.second, 0).unwrap();
+    assert_eq!(pick(&mut served.scheduler, None), Some("task"));
+    let next = pick(&mut served.scheduler, Some(&task));
+    assert_eq!(next, Some("first"));
+    assert!(served.first.policy_state().link().is_null());
+}
+
+/// STALE: the next enclave there has a fast path, and then neither that nor an agent.
+#[test]
+fn agent_that_waits_when_its_enclave_ends_is_outside() {
+    let mut served = Served::new(Kinds::NONE);
+    served.enclave.end();
+    let enclave = enclave(1, Kinds::ALL);
+    be_fast(&enclave);
+    let task = named("task");
+    enclave.delegate(&task).unwrap();
+    served.scheduler.put_prev_task(task.clone(), false);
+    assert_eq!(pick(&mut served.scheduler, None), Some("first"));
+    assert_eq!(pick(&mut served.scheduler, None), Some("task"));
+    enclave.set_fast_path(None).unwrap();
+    assert_eq!(pick(&mut served.scheduler, Some(&task)), None);
+}
+
+/// The next picks need not look for an agent.
+#[test]
+fn agent_that_ends_its_enclave_and_blocks_leaves_nothing_urgent() {
     <ThreadTable>::renew();
     ThreadSmpState::renew();
-    let mut alone = DelegatedScheduler::<_, VirtualClock, ThreadTable>::new();
-    assert!(alone.pick_next_task().is_none(), "the CPU joins");
-    let [first, second] = ["first", "second"].map(named);
-    for task in [&first, &second] {
-        alone.add_task(task.clone());
+    let mut scheduler = Alone::new();
+    assert!(scheduler.pick_next_task().is_none(), "the CPU joins");
+    let [agent, other] = ["agent", "other"].map(named);
+    [&agent, &other].map(|task| scheduler.add_task(task.clone()));
+    assert_eq!(pick(&mut scheduler, None), Some("agent"));
+    drop(enclave(1, Kinds::ALL).attach(&agent, 0));
+    let urgent = || <ThreadTable>::table().cpus[0].urgent.load(Relaxed);
+    assert_ne!(urgent(), 0);
+    scheduler.task_tick(&agent);
+    assert_eq!(pick(&mut scheduler, None), Some("other"));
+    assert_eq!(urgent(), 0);
+}
+
+/// A message waits for an agent whose enclave ends. The next one there has a fast path.
+#[test]
+fn bell_that_no_agent_hears_falls_silent() {
+    let mut served = Served::new(Kinds::ALL);
+    let [old, task] = ["old", "task"].map(named);
+    served.enclave.delegate(&old).unwrap();
+    served.scheduler.put_prev_task(old, false);
+    let bell = || <ThreadTable>::table().cpus[0].bell.has_rung();
+    assert!(bell());
+    served.enclave.end();
+    let enclave = enclave(1, Kinds::ALL);
+    be_fast(&enclave);
+    enclave.delegate(&task).unwrap();
+    served.scheduler.put_prev_task(task.clone(), false);
+    while pick(&mut served.scheduler, None) != Some("task") {}
+    assert_eq!(pick(&mut served.scheduler, Some(&task)), Some("task"));
+    assert!(!bell());
+}
+
+/// The fast path takes the place of the agent, and gives it back. An agent may not be told of yields.
+#[test]
+fn yield_is_sent_to_the_agent_again_when_the_fast_path_ends() {
+    for (sends, is_plain) in [(Kinds::ALL, true), (Kinds::NONE, false)] {
+        let served = Served::new(sends);
+        let enclave = &served.enclave;
+        let route = &<ThreadTable>::table().enclaves[0].route;
+        let paths = || [PLAIN, FAST].map(|bit| route.load(Relaxed) & bit != 0);
+        assert_eq!(paths(), [is_plain, false]);
+        be_fast(enclave);
+        assert_eq!(paths(), [false, true]);
+        enclave.set_fast_path(None).unwrap();
+        assert_eq!(paths(), [is_plain, false]);
+        enclave.end();
+        assert_eq!(crate::table::rerouted(route.load(Relaxed), true), 0);
     }
-    let mut pick = |put: Option<&Named>| {
-        if let Some(task) = put {
-            alone.put_prev_task(task.clone(), false);
-        }
-        alone.pick_next_task().map(|task| *task.inner())
-    };
-    assert_eq!(pick(None), Some("first"));
-    let enclave = enclave(1, Kinds::NONE);
-    let _first = enclave.attach(&first, 0).unwrap();
-    assert_eq!(pick(Some(&first)), Some("second"));
-    assert_eq!(pick(Some(&second)), Some("first"));
-    assert_eq!(pick(Some(&first)), Some("second"), "it waits as the agent");
-    let _second = enclave.replace(&second, 0).unwrap();
-    assert_eq!(pick(None), Some("first"));
+}
+
+/// An agent is replaced while it chooses.
+#[test]
+fn agent_that_was_replaced_takes_no_decision_of_the_next() {
+    let mut served = Served::new(Kinds::ALL);
+    let [one, other] = ["one", "other"].map(named);
+    let ids = [&one, &other].map(|task| {
+        served.scheduler.put_prev_task(task.clone(), false);
+        served.enclave.delegate(task).unwrap()
+    });
+    let second = served.enclave.replace(&served.second, 0).unwrap();
+    assert_eq!(second.run_next(ids[0]), None);
+    assert_eq!(served.agent.run_next(ids[1]), None);
+    assert_eq!(second.run_next(ids[1]), Some(ids[0]));
 }
 
 /// An agent is replaced between its put and the pick. It would have gone before the decision.
