@@ -116,11 +116,7 @@ impl Messages {
         if head == self.tail.load(Acquire) {
             return None;
         }
-        // SAFETY: a message was written, so there are entries, and the index is below their number.
-        let entry = unsafe { &*self.entries.load(Relaxed).add(head as usize % MAX_MESSAGES) };
-        let words = [entry[0].load(Relaxed), entry[1].load(Relaxed)];
-        self.head.store(head.wrapping_add(1), Release);
-        Some(words)
+        Some(self.take(head))
     }
 
     /// Takes each message that waits at the call, as [`pop`](Self::pop) does.
@@ -128,13 +124,20 @@ impl Messages {
     pub fn pop_each(&self, mut take: impl FnMut(Words)) {
         let (mut head, tail) = (self.head.load(Relaxed), self.tail.load(Acquire));
         while head != tail {
-            // SAFETY: as above.
-            let entry = unsafe { &*self.entries.load(Relaxed).add(head as usize % MAX_MESSAGES) };
-            let words = [entry[0].load(Relaxed), entry[1].load(Relaxed)];
+            let words = self.take(head);
             head = head.wrapping_add(1);
-            self.head.store(head, Release);
             take(words);
         }
+    }
+
+    /// Takes the message at the head, which was written.
+    #[inline(always)]
+    fn take(&self, head: u32) -> Words {
+        // SAFETY: a message was written, so there are entries, and the index is below their number.
+        let entry = unsafe { &*self.entries.load(Relaxed).add(head as usize % MAX_MESSAGES) };
+        let words = [entry[0].load(Relaxed), entry[1].load(Relaxed)];
+        self.head.store(head.wrapping_add(1), Release);
+        words
     }
 
     /// Returns the number of messages that wait.

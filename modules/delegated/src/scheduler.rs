@@ -461,7 +461,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if is_rare || !ptr::eq(link, self.current) {
             return self.put_rare(task, preempt);
         }
-        if S::SEVERAL && link.addr() & MARKS == 0 && !self.is_running_here(slot_of(link)) {
+        if S::SEVERAL && link.addr() & MARKS == 0 && !self.is_running_here(slot_of(link).status()) {
             return self.put_rare(task, preempt);
         }
         self.settle(); // the running task comes back, so this CPU calls
@@ -496,8 +496,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// Returns true if a task that is put back ran on this CPU until now. `current` may also be a task that has
     /// left this CPU since its last pick, by a helper, and that another CPU puts back into this queue.
     #[inline(always)]
-    fn is_running_here(&self, slot: &Slot) -> bool {
-        let status = slot.status();
+    fn is_running_here(&self, status: Status) -> bool {
         status.state() == State::Running && status.cpu() == self.cpu()
     }
 
@@ -575,7 +574,8 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         let slot = slot_of(link);
         let enclave = slot.enclave();
-        if ptr::eq(self.current, ptr::from_ref(slot)) && (!S::SEVERAL || self.is_running_here(slot))
+        if ptr::eq(self.current, ptr::from_ref(slot))
+            && (!S::SEVERAL || self.is_running_here(slot.status()))
         {
             self.settle();
             self.current = RETURNED;
@@ -673,7 +673,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         let slot = slot_of(current);
         let status = slot.status();
-        if status.state() == State::Running && status.cpu() == self.cpu() {
+        if self.is_running_here(status) {
             let run = slot.run.load(Relaxed) + C::now().0.wrapping_sub(self.began);
             slot.run.store(run, Relaxed);
             let status = status.next(State::Blocked, status.cpu());

@@ -290,6 +290,20 @@ fn cpu_that_waits_for_a_flight_is_woken_if_the_task_leaves_its_enclave() {
 
 type Alone = DelegatedScheduler<&'static str, VirtualClock, ThreadTable>;
 
+/// Returns the scheduler of the only CPU, and tasks of these names. The first one runs.
+fn alone(names: [&'static str; 2]) -> (Alone, [Named; 2]) {
+    <ThreadTable>::renew();
+    ThreadSmpState::renew();
+    let mut scheduler = Alone::new();
+    assert!(scheduler.pick_next_task().is_none(), "the CPU joins");
+    let tasks = names.map(named);
+    for task in &tasks {
+        scheduler.add_task(task.clone());
+    }
+    assert_eq!(pick(&mut scheduler, None), Some(names[0]));
+    (scheduler, tasks)
+}
+
 /// The only CPU. One task serves an enclave, and waits. The other one runs outside.
 struct Served {
     scheduler: Alone,
@@ -301,15 +315,7 @@ struct Served {
 
 impl Served {
     fn new(sends: Kinds) -> Self {
-        <ThreadTable>::renew();
-        ThreadSmpState::renew();
-        let mut scheduler = Alone::new();
-        assert!(scheduler.pick_next_task().is_none(), "the CPU joins");
-        let [first, second] = ["first", "second"].map(named);
-        for task in [&first, &second] {
-            scheduler.add_task(task.clone());
-        }
-        assert_eq!(pick(&mut scheduler, None), Some("first"));
+        let (mut scheduler, [first, second]) = alone(["first", "second"]);
         let enclave = enclave(1, sends);
         let mut agent = enclave.attach(&first, 0).unwrap();
         while agent.read().is_some() {}
@@ -376,13 +382,7 @@ fn agent_that_waits_when_its_enclave_ends_is_outside() {
 /// The next picks need not look for an agent.
 #[test]
 fn agent_that_ends_its_enclave_and_blocks_leaves_nothing_urgent() {
-    <ThreadTable>::renew();
-    ThreadSmpState::renew();
-    let mut scheduler = Alone::new();
-    assert!(scheduler.pick_next_task().is_none(), "the CPU joins");
-    let [agent, other] = ["agent", "other"].map(named);
-    [&agent, &other].map(|task| scheduler.add_task(task.clone()));
-    assert_eq!(pick(&mut scheduler, None), Some("agent"));
+    let (mut scheduler, [agent, _other]) = alone(["agent", "other"]);
     drop(enclave(1, Kinds::ALL).attach(&agent, 0));
     let urgent = || <ThreadTable>::table().cpus[0].urgent.load(Relaxed);
     assert_ne!(urgent(), 0);
