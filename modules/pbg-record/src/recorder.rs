@@ -25,6 +25,7 @@
 //! *closely* on that CPU, within 1/[`WAKE_TICK_RATIO`] of the time between ticks. Only wakes that are
 //! close to each other may lie in between. A machine on which an interrupt takes longer shows it by
 //! ticks that come unevenly. There the limit is their unevenness, up to 1/64 of the time between ticks.
+//! It is 1/64 on each CPU until [`EVEN_TICKS`] such times have told.
 //!
 //! A kernel with exact timers wakes a task between ticks, and preempts the running task at once. A
 //! task that hands over its CPU with a wake looks the same. So a wake is *doubtful* if a preemption
@@ -51,8 +52,11 @@ use sched_core::units::{Counts, TaskKey};
 /// A wake is close to a tick if the time to it is at most the time between ticks over this number.
 pub const WAKE_TICK_RATIO: u64 = 1024;
 
-/// The same if ticks come unevenly.
+/// The same if ticks come unevenly, or it is not known yet.
 const UNEVEN_TICK_RATIO: u64 = 64;
+
+/// The number of times between ticks that tell how evenly they come.
+const EVEN_TICKS: u64 = 4;
 
 /// The number of CPUs that can be recorded.
 pub const MAX_CPUS: usize = 64;
@@ -165,9 +169,13 @@ impl Ticks {
     /// Returns the longest time at which a wake is close to a tick or to another wake. While the time
     /// between ticks is unknown, `so_far` stands for it.
     fn close(&self, so_far: u64) -> u64 {
-        let (period, uneven) = match self.period() {
-            0 => (so_far, 0),
-            period => (period, period.saturating_sub(self.shortest.get())),
+        let period = match self.period() {
+            0 => so_far,
+            period => period,
+        };
+        let uneven = match self.count.get() {
+            0..EVEN_TICKS => u64::MAX,
+            _ => period.saturating_sub(self.shortest.get()),
         };
         uneven.clamp(period / WAKE_TICK_RATIO, period / UNEVEN_TICK_RATIO)
     }

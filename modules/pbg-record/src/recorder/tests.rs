@@ -181,12 +181,15 @@ fn rule_4_a_record_that_is_full_coarsens() {
 
 const TICK: u64 = 1_000_000;
 
-/// A recorder that knows how long a tick is, and its tasks: the first has the CPU.
+/// The time of the tick after those that [`ticking`] has seen.
+const NEXT: u64 = (EVEN_TICKS + 2) * TICK;
+
+/// A recorder that knows how evenly ticks come, and its tasks: the first has the CPU.
 fn ticking(tasks: usize) -> (&'static Recorder, Vec<&'static Record>, u64) {
     let recorder = Recorder::leak().unwrap();
     recorder.clear();
-    (1..=3).for_each(|n| recorder.tick(0, false, Counts(n * TICK)));
-    let now = 3 * TICK + 7;
+    (1..NEXT / TICK).for_each(|n| recorder.tick(0, false, Counts(n * TICK)));
+    let now = NEXT - TICK + 7;
     let tasks: Vec<_> = (0..tasks)
         .map(|_| recorder.spawned(0, recorder.root(), None, Counts(now)))
         .collect();
@@ -221,7 +224,7 @@ fn wakes(recorder: &'static Recorder, now: u64) -> Wakes {
 fn a_wake_is_the_timers_if_a_tick_follows_closely_even_after_others() {
     let (recorder, tasks, _) = ticking(12);
     let close = TICK / WAKE_TICK_RATIO;
-    let mut now = 4 * TICK - 11 * close;
+    let mut now = NEXT - 11 * close;
     for task in &tasks[1..] {
         recorder.woken(0, task, tasks[0], Counts(now));
         now += close;
@@ -243,16 +246,16 @@ fn a_wake_is_a_tasks_if_no_tick_follows_closely_and_counts_as_one_of_its() {
         let (recorder, tasks, now) = ticking(3);
         recorder.woken(0, tasks[1], tasks[0], Counts(now));
         // It says what the first one was; what it is itself the tick says.
-        let later = 4 * TICK - gap;
+        let later = NEXT - gap;
         recorder.woken(0, tasks[2], tasks[0], Counts(later));
-        recorder.tick(0, false, Counts(4 * TICK));
+        recorder.tick(0, false, Counts(NEXT));
         let by = if is_timers {
             Waker::Timer
         } else {
             Waker::Task(0)
         };
         assert_eq!(
-            wakers(recorder, 5 * TICK),
+            wakers(recorder, NEXT + TICK),
             [vec![], vec![Waker::Task(0)], vec![by]]
         );
         // The first was when it began, the second when it had run until then.
@@ -262,27 +265,37 @@ fn a_wake_is_a_tasks_if_no_tick_follows_closely_and_counts_as_one_of_its() {
             after: Counts(at - now),
         });
         let expected = Wakes::of(woken.into_iter().take(2 - usize::from(is_timers)));
-        assert_eq!(wakes(recorder, 5 * TICK), expected);
+        assert_eq!(wakes(recorder, NEXT + TICK), expected);
     }
 }
 
-/// The third tick is late, and the fourth comes in time.
+/// The first of these ticks is late, and the second comes in time.
 #[test]
 fn uneven_ticks_allow_a_wake_to_come_earlier_before_its_tick() {
     let least = TICK / WAKE_TICK_RATIO;
     for (late, close) in [(0, least), (3 * least, 3 * least), (TICK / 3, TICK / 64)] {
         for (gap, by) in [(close, Waker::Timer), (close + 2, Waker::Task(0))] {
             let (recorder, tasks, _) = ticking(2);
-            recorder.tick(0, false, Counts(4 * TICK + late));
-            recorder.tick(0, false, Counts(5 * TICK));
-            recorder.woken(0, tasks[1], tasks[0], Counts(6 * TICK - gap));
-            recorder.tick(0, false, Counts(6 * TICK));
+            recorder.tick(0, false, Counts(NEXT + late));
+            recorder.tick(0, false, Counts(NEXT + TICK));
+            recorder.woken(0, tasks[1], tasks[0], Counts(NEXT + 2 * TICK - gap));
+            recorder.tick(0, false, Counts(NEXT + 2 * TICK));
             assert_eq!(
-                wakers(recorder, 7 * TICK)[1],
+                wakers(recorder, NEXT + 3 * TICK)[1],
                 [by],
                 "{gap} before a tick, {late}"
             );
         }
+    }
+}
+
+#[test]
+fn limit_is_wide_until_it_is_known_how_evenly_ticks_come() {
+    let [least, most] = [WAKE_TICK_RATIO, UNEVEN_TICK_RATIO].map(|ratio| TICK / ratio);
+    for (known, close) in [(0, most), (EVEN_TICKS - 1, most), (EVEN_TICKS, least)] {
+        let ticks = Ticks::new();
+        (0..=known).for_each(|n| ticks.came(Counts((n + 1) * TICK)));
+        assert_eq!(ticks.close(TICK), close, "{known} times between ticks");
     }
 }
 
@@ -466,7 +479,7 @@ fn a_spawn_is_recorded_with_what_the_parent_had_done_by_then() {
     );
     let start = recorder.start();
     let figures = start.figures().map(|figure| figure.total);
-    assert_eq!(figures, [TICK, 7, 3 * TICK + 7]);
+    assert_eq!(figures, [TICK, 7, now]);
 }
 
 #[test]
