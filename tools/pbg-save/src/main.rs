@@ -14,7 +14,7 @@
 //! file's order was found for another number of CPUs, which is used all the same.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     error::Error,
     fs::{self, File},
     io::Read,
@@ -27,7 +27,8 @@ use axsched_ext::{
     pbg::{
         OVERRUN_FACTOR, UNPLANNED_YIELD_ALLOWANCE,
         stored::{
-            self, Architecture, Expected, MAX_BYTES, Mismatch, Program, StoredProfile, Timing,
+            self, Architecture, Ended, Expected, MAX_BYTES, Mismatch, Program, StoredProfile,
+            StoredTask, Timing, Waker,
         },
     },
     units::{Counts, TaskKey},
@@ -157,47 +158,127 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(format!("{tasks} tasks{of_these}, {} bytes", bytes.len()))
 }
 
-/// In real time a host may take a task's CPU away for its turnaround divided by this number.
-const TAKEN_BY_HOST: u64 = 8;
+/// In real time the time of a task has that in which the host runs others instead of this CPU: a share of
+/// its turnaround, which is 1 over this number, and a few time slices of the host.
+const HOST_SHARE: u64 = 4;
+const HOST_SLICES_NS: u64 = 20_000_000;
 
-/// Marks the tasks of a profile whose replay, in the same console, used more than twice the
-/// recorded time or yields (rule 8 of PBG). In real time a task also has the time in which the host
-/// runs others, so it has to use more than that. Returns the number of tasks marked.
+/// What a task did in a phase, as the console tells it.
+#[derive(Clone, Copy)]
+struct Work {
+    run_ns: u64,
+    turnaround_ns: u64,
+    yields: u64,
+    dispatches: u64,
+}
+
+impl Work {
+    fn of(line: &str) -> Option<Self> {
+        Some(Self {
+            run_ns: number(line, "run_ns")?,
+            turnaround_ns: number(line, "turnaround_ns")?,
+            yields: number(line, "yields")?,
+            dispatches: number(line, "dispatches")?,
+        })
+    }
+
+    /// Returns true if a replay took much more than `measured`: more than twice the CPU time (rule 8 of PBG),
+    /// or more than twice the yields and [`UNPLANNED_YIELD_ALLOWANCE`]. In real time the additional time is
+    /// also more than what the host may have taken.
+    fn is_more_than(self, measured: Self, timing: Timing) -> bool {
+        let taken = match timing {
+            Timing::Real => self.turnaround_ns / HOST_SHARE + HOST_SLICES_NS,
+            _ => 0,
+        };
+        let twice = |amount: u64| amount.saturating_mul(OVERRUN_FACTOR);
+        let run = twice(measured.run_ns).max(measured.run_ns.saturating_add(taken));
+        let yields = twice(measured.yields).saturating_add(UNPLANNED_YIELD_ALLOWANCE);
+        self.run_ns > run || self.yields > yields
+    }
+}
+
+/// A task that sleeps.
+struct Sleeper {
+    /// The mean time of a sleep, in counts.
+    sleep: u64,
+    measured: u64,
+    replayed: u64,
+}
+
+impl Sleeper {
+    /// Returns a task if waits for the timer ended three of its run intervals or more, and three quarters of
+    /// all but the last. Another task may have been taken for the waker where the timer's interrupt hit it.
+    fn of(task: &StoredTask, measured: Work, replayed: Work) -> Option<Self> {
+        let (mut timers, mut others, mut slept) = (0, 0, 0);
+        for phase in &task.phases.list {
+            match (phase.ended, phase.woken_by) {
+                (Ended::Exit, _) => {}
+                (Ended::Block, Waker::Timer) => {
+                    timers += phase.intervals;
+                    slept += phase.blocked.0;
+                }
+                _ => others += phase.intervals,
+            }
+        }
+        let sleeps = timers >= 3 * u64::from(task.runs) && timers >= 3 * others;
+        sleeps.then(|| Self {
+            sleep: slept / timers,
+            measured: measured.dispatches,
+            replayed: replayed.dispatches,
+        })
+    }
+
+    /// Returns true if those of `all` that sleep as long as this task slept more often in their replay, by a
+    /// tenth, which is the simulator's limit, and by one for each. One may also be dispatched after a
+    /// preemption, or on another CPU, so the sum tells more than the figures of a task.
+    fn slept_more_often(&self, all: &[Self]) -> bool {
+        let (mut measured, mut replayed) = (0, 0);
+        for other in all {
+            if other.sleep.abs_diff(self.sleep) <= other.sleep.max(self.sleep) / 4 {
+                measured += other.measured + 1;
+                replayed += other.replayed;
+            }
+        }
+        replayed > measured + measured / 10
+    }
+}
+
+/// Marks the tasks of a profile that did much more in their replay, in the same console, than in the
+/// measured run. Returns the number of tasks marked.
 fn mark_varying(profile: &mut StoredProfile, console: &str) -> usize {
-    let lines = console
-        .lines()
-        .filter(|line| line.starts_with("SCHED-TASK {"));
-    let mut measured: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
-    let mut varying = BTreeSet::new();
+    let timing = profile.header.timing;
+    let lines = (console.lines()).filter(|line| line.starts_with("SCHED-TASK {"));
+    let (mut measured, mut replayed) = (BTreeMap::new(), BTreeMap::new());
     for line in lines {
-        let numbers = (number(line, "run_ns"), number(line, "yields"));
-        let (Some(task), (Some(run), Some(yields))) = (text(line, "task"), numbers) else {
+        let (Some(task), Some(work)) = (text(line, "task"), Work::of(line)) else {
             continue;
         };
         match text(line, "phase") {
-            Some("measure") => drop(measured.insert(task, [run, yields])),
-            Some("replay") if let Some([run_before, yields_before]) = measured.get(task) => {
-                let most = yields_before.saturating_mul(OVERRUN_FACTOR);
-                let taken = match profile.header.timing {
-                    Timing::Real => number(line, "turnaround_ns").unwrap_or(0) / TAKEN_BY_HOST,
-                    _ => 0,
-                };
-                let run_more = run.saturating_sub(*run_before);
-                let is_more = run_more > run_before.saturating_mul(OVERRUN_FACTOR - 1).max(taken)
-                    || yields > most.saturating_add(UNPLANNED_YIELD_ALLOWANCE);
-                if is_more {
-                    varying.insert(task);
-                }
-            }
+            Some("measure") => drop(measured.insert(task, work)),
+            Some("replay") => drop(replayed.insert(task, work)),
             _ => {}
         }
     }
+    let both = |task: &StoredTask| {
+        let label = task.label.as_ref()?.as_str();
+        Some((*measured.get(label)?, *replayed.get(label)?))
+    };
+    let sleeper = |task: &StoredTask| {
+        let (measured, replayed) = both(task)?;
+        Sleeper::of(task, measured, replayed)
+    };
+    let sleepers: Vec<Sleeper> = profile.tasks.iter().filter_map(sleeper).collect();
+    let varies = |task: &StoredTask| {
+        let does_more =
+            |(measured, replayed): (Work, Work)| replayed.is_more_than(measured, timing);
+        both(task).is_some_and(does_more)
+            || sleeper(task).is_some_and(|task| task.slept_more_often(&sleepers))
+    };
     let tasks = profile.tasks.iter_mut();
-    let marked = tasks.filter(|task| {
-        task.label
-            .is_some_and(|label| varying.contains(label.as_str()))
-    });
-    marked.map(|task| task.varies = true).count()
+    tasks
+        .filter(|task| varies(task))
+        .map(|task| task.varies = true)
+        .count()
 }
 
 /// Returns what stands behind a key in a line of JSON without blanks.

@@ -12,7 +12,9 @@ use std::{
 };
 
 use axsched_ext::{
-    pbg::stored::{Label, Program, StoredOrder, StoredTask, Timing, decode, encode, write_frame},
+    pbg::stored::{
+        Ended, Label, Program, StoredOrder, StoredPhase, Timing, Waker, decode, encode, write_frame,
+    },
     units::{Counts, TaskKey},
 };
 
@@ -76,50 +78,79 @@ fn profile_is_saved_and_unedited_one_is_replaced() {
     }
 }
 
-/// Twice as much time is no more than twice, nor are 64 yields beyond that. In real time, neither is an
-/// eighth of the turnaround.
+/// Twice as much time is no more than twice, nor are 64 yields beyond that. In real time, neither are a
+/// quarter of the turnaround and 20 ms. Tasks that sleep as long each time may together have a tenth more
+/// dispatches and one each.
 #[test]
 fn task_that_did_much_more_in_its_replay_varies() {
-    let label = |name| Some(Label::new(name).expect("it is short"));
-    let names = ["time", "yields", "same", "unseen"];
-    let tasks = names.into_iter().zip(0..).map(|(name, i)| StoredTask {
-        key: TaskKey::labelled(name),
-        label: label(name),
-        ..profiles::task(i)
+    // The waits for the timer and for others, and the length of each.
+    let tasks = [
+        ("time", [0, 0, 0]),
+        ("yields", [0, 0, 0]),
+        ("sleeps", [15, 5, 100]),
+        ("sleeps less", [3, 0, 75]),
+        ("sleeps longer", [15, 5, 134]),
+        ("waits", [14, 5, 100]),
+        ("sleeps twice", [2, 0, 100]),
+        ("same", [0, 0, 0]),
+        ("unseen", [0, 0, 0]),
+    ];
+    let profile_tasks = tasks.into_iter().zip(0..).map(|((name, waits), i)| {
+        let mut task = profiles::task(i);
+        task.key = TaskKey::labelled(name);
+        task.label = Some(Label::new(name).expect("it is short"));
+        let [timers, others, each] = waits;
+        for (count, by) in [(timers, Waker::Timer), (others, Waker::Task(0))] {
+            if count > 0 {
+                let mut phase =
+                    StoredPhase::new(Ended::Block, count, Counts(count), Counts(count * each));
+                phase.woken_by = by;
+                task.phases.list.insert(0, phase);
+            }
+        }
+        task
     });
-    let mut profile = profiles::profile("realtime", tasks);
-    let line = |phase: &str, task: &str, run: u64, yields: u64| {
+    let mut profile = profiles::profile("realtime", profile_tasks);
+    let line = |phase: &str, task: &str, [run, yields, dispatches]: [u64; 3]| {
         format!(
-            "SCHED-TASK {{\"app\":\"a\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"turnaround_ns\":1600,\"run_ns\":{run},\"yields\":{yields}}}\n"
+            "SCHED-TASK {{\"app\":\"a\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"turnaround_ns\":1600,\"run_ns\":{run},\"dispatches\":{dispatches},\"yields\":{yields}}}\n"
         )
     };
-    let measured = names.map(|name| line("measure", name, 100, 10)).concat();
-    let mut with = |timing: Timing, time: u64, yields: u64| {
+    let measured = tasks
+        .map(|(name, _)| line("measure", name, [100, 10, 20]))
+        .concat();
+    let mut with = |timing: Timing, time: u64, yields: u64, dispatches: u64| {
         profile.header.timing = timing;
         let folder = Folder::new(&encode(&profile).expect("it is valid"));
         let console = fs::read_to_string(folder.at("console.log")).expect("a file");
         let replayed = [
-            line("replay", "time", time, 10),
-            line("replay", "yields", 100, yields),
-            line("replay", "same", 90, 9),
-            line("replay", "other", 900, 900),
+            line("replay", "time", [time, 10, 20]),
+            line("replay", "yields", [100, yields, 90]),
+            line("replay", "sleeps", [100, 10, 28]),
+            line("replay", "sleeps less", [100, 10, dispatches]),
+            line("replay", "sleeps longer", [100, 10, 23]),
+            line("replay", "waits", [100, 10, 90]),
+            line("replay", "sleeps twice", [100, 10, 90]),
+            line("replay", "same", [90, 9, 19]),
+            line("replay", "other", [900, 900, 900]),
         ];
         let text = format!("{measured}{}{console}", replayed.concat());
         fs::write(folder.at("console.log"), text).expect("a file");
         let file = folder.at("a.pbg");
         let (code, said, _) = folder.save(&file);
         let saved = decode(&folder.read("a.pbg")).expect("a profile");
-        let varies: Vec<bool> = saved.tasks.iter().map(|task| task.varies).collect();
-        (
-            code,
-            said.contains("(2 of which varied with the order)"),
-            varies,
-        )
+        let varying = saved.tasks.iter().filter(|task| task.varies);
+        let varying: Vec<String> = varying
+            .map(|task| task.label.as_ref().expect("it has one").as_str().to_owned())
+            .collect();
+        let is_said = said.contains("(4 of which varied with the order)");
+        (code, is_said, varying)
     };
-    for (timing, most) in [(Timing::Counted, 200), (Timing::Real, 300)] {
-        let varying = vec![true, true, false, false];
-        assert_eq!(with(timing, most + 1, 85), (Some(0), true, varying));
-        assert_eq!(with(timing, most, 84), (Some(0), false, vec![false; 4]));
+    for (timing, most) in [(Timing::Counted, 200), (Timing::Real, 20_000_500)] {
+        let varying = ["time", "yields", "sleeps", "sleeps less"].map(String::from);
+        let found = with(timing, most + 1, 85, 19);
+        assert_eq!(found, (Some(0), true, varying.to_vec()));
+        assert_eq!(with(timing, most, 84, 18), (Some(0), false, Vec::new()));
     }
 }
 
