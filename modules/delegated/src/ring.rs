@@ -194,8 +194,10 @@ impl Decisions {
         loop {
             let tail = self.tail.load(Acquire);
             // If there was room before the entry is tried, a decision in it is of this round. One of
-            // the round before that the CPU takes meanwhile must not move the tail.
-            if tail.wrapping_sub(self.head.load(Acquire)) == MAX_DECISIONS as u32 {
+            // the round before that the CPU takes meanwhile must not move the tail. An entry is empty
+            // before the head moves, so one decision more than there is room for may wait.
+            let waiting = tail.wrapping_sub(self.head.load(Acquire)) as i32;
+            if waiting >= MAX_DECISIONS as i32 {
                 return None;
             }
             let entry = self.entry(tail);

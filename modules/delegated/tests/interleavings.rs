@@ -108,22 +108,40 @@ mod interleavings {
         }
     }
 
+    /// Decides by a plan of one, and then one by one.
+    fn plan_and_push_all(decisions: &Decisions, wanted: &[u64]) -> Vec<u64> {
+        [
+            plan(decisions, &wanted[..1]),
+            push_all(decisions, &wanted[1..]),
+        ]
+        .concat()
+    }
+
     /// An agent that finds the ring full while the CPU empties it leaves no gap.
     #[test]
     fn full_ring_that_is_emptied_has_no_gap() {
-        explore("an agent fills a ring that its CPU empties", || {
-            let decisions = Arc::new(Decisions::default());
-            let before = push_all(&decisions, &[3, 5]);
-            assert_eq!(before.len(), 2);
-            let agent = start(&decisions, |shared| push_all(shared, &[7, 9]));
-            let cpu = start(&decisions, take_all);
-            let added = agent.join().unwrap();
-            let mut taken = cpu.join().unwrap();
-            taken.extend(take_all(&decisions));
-            assert_eq!(taken, [before, added].concat());
-            assert!(decisions.is_empty());
-            assert_eq!(push_all(&decisions, &[11, 13, 15]), [11, 13]);
-        });
+        let cases: [(_, Decide); 2] = [
+            ("an agent fills a ring that its CPU empties", push_all),
+            (
+                "an agent plans for a ring that its CPU empties",
+                plan_and_push_all,
+            ),
+        ];
+        for (name, decide) in cases {
+            explore(name, move || {
+                let decisions = Arc::new(Decisions::default());
+                let before = push_all(&decisions, &[3, 5]);
+                assert_eq!(before.len(), 2);
+                let agent = start(&decisions, move |shared| decide(shared, &[7, 9]));
+                let cpu = start(&decisions, take_all);
+                let added = agent.join().unwrap();
+                let mut taken = cpu.join().unwrap();
+                taken.extend(take_all(&decisions));
+                assert_eq!(taken, [before, added].concat());
+                assert!(decisions.is_empty());
+                assert_eq!(push_all(&decisions, &[11, 13, 15]), [11, 13]);
+            });
+        }
     }
 
     /// A decision is withdrawn or taken, and never both.
