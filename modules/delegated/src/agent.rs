@@ -11,6 +11,7 @@ use crate::message::{Kind, Message};
 use crate::ring::{Messages, Words};
 use crate::status::{State, Status, TaskId};
 use crate::table::{CpuWords, EnclaveWords, MAX_TASKS, Pinned, SystemTable, TableSource};
+use sched_smp::Machine;
 
 /// The agent ended or was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +102,8 @@ pub struct Agent<M: TableSource = SystemTable> {
     ring: Option<&'static Messages>,
     /// Its CPU is the only one of the enclave.
     is_alone: bool,
-    /// The number of connected CPUs.
-    cpus: usize,
+    /// The machine, if several CPUs are connected.
+    machine: Option<&'static Machine>,
     /// The CPU whose messages are read next.
     reads: usize,
     /// 1 more than the next task that is gone.
@@ -124,7 +125,6 @@ pub(crate) fn of_each_task<A: Copy>(value: A) -> Box<[A; MAX_TASKS]> {
 
 impl<M: TableSource> Agent<M> {
     pub(crate) fn new(enclave: &'static EnclaveWords, name: usize, cpu: usize) -> Self {
-        let cpus = M::smp_state().machine().map_or(1, |machine| machine.cpus);
         // Messages that wait come first. This one voids them.
         enclave.rediscover();
         Self {
@@ -134,7 +134,7 @@ impl<M: TableSource> Agent<M> {
             own: &M::table().cpus[cpu],
             ring: None,
             is_alone: enclave.cpus.load(Relaxed) == 1 << cpu,
-            cpus,
+            machine: M::smp_state().machine(),
             reads: 0,
             gone: 0,
             finds: None,
@@ -251,16 +251,17 @@ impl<M: TableSource> Agent<M> {
         {
             return Some(found);
         }
+        let cpus = self.machine.map_or(1, |machine| machine.cpus);
         let mut empty = 0;
-        while empty < self.cpus {
+        while empty < cpus {
             let Some(words) = self.enclave.messages[self.reads].pop() else {
-                self.reads = (self.reads + 1) % self.cpus;
+                self.reads = (self.reads + 1) % cpus;
                 empty += 1;
                 continue;
             };
             let message = Message::from_words(words);
             let (index, generation) = (message.task().index(), message.task().generation());
-            if M::table().slots[index].status().generation() != generation {
+            if !M::table().slots[index].status().is_of(message.task()) {
                 continue; // its slot has another task by now
             }
             let known = &mut self.known[index];
@@ -309,7 +310,7 @@ impl<M: TableSource> Agent<M> {
             return Some(farewell);
         }
         if !words.lost.swap(false, SeqCst) {
-            if self.cpus == 1 {
+            if self.machine.is_none() {
                 self.ring = Some(&words.messages[self.cpu]);
             }
             return None;
@@ -343,8 +344,7 @@ impl<M: TableSource> Agent<M> {
     pub fn status(&self, task: TaskId) -> Option<Status> {
         let slot = &M::table().slots[task.index()];
         let status = slot.status();
-        let is_it = status.generation() == task.generation();
-        (is_it && slot.is_in(self.enclave)).then_some(status)
+        (status.is_of(task) && slot.is_in(self.enclave)).then_some(status)
     }
 
     /// Returns true if a CPU of the enclave may run a ready task, as far as is known. A task that was
@@ -434,9 +434,10 @@ impl<M: TableSource> Agent<M> {
     #[inline(always)]
     fn notify(&self, commit: &Commit) {
         if commit.cpu != self.cpu
+            && let Some(machine) = self.machine
             && (commit.preempts || self.cpu_words(commit.cpu).decisions.are_awaited())
         {
-            kick_other::<M>(commit.cpu);
+            kick_other::<M>(machine, commit.cpu);
         }
     }
 
@@ -523,8 +524,12 @@ impl<M: TableSource> Agent<M> {
         }
         let words = self.cpu_words(cpu);
         let added = (words.decisions).push_all(tasks, |task| Decision::any(task).0);
-        if added > 0 && cpu != self.cpu && words.decisions.are_awaited() {
-            kick_other::<M>(cpu);
+        if added > 0
+            && cpu != self.cpu
+            && let Some(machine) = self.machine
+            && words.decisions.are_awaited()
+        {
+            kick_other::<M>(machine, cpu);
         }
         added
     }

@@ -5,6 +5,7 @@ use core::ptr;
 use core::sync::atomic::{Ordering::*, fence};
 
 use sched_core::task::Task;
+use sched_smp::Machine;
 
 use crate::agent::Agent;
 use crate::host::AgentPolicy;
@@ -483,18 +484,15 @@ pub fn tell<M: TableSource>(enclave: &EnclaveWords, wakes: bool) {
 /// Makes a CPU look at its words: at its next tick, or at once by an IPI if it is another one.
 pub fn kick<M: TableSource>(cpu: usize) {
     match M::smp_state().machine() {
-        Some(machine) if (machine.this_cpu)() != cpu => kick_other::<M>(cpu),
+        Some(machine) if (machine.this_cpu)() != cpu => kick_other::<M>(machine, cpu),
         _ => M::table().cpus[cpu].attention.store(true, SeqCst),
     }
 }
 
 /// Makes another CPU than that of the caller look at its words at once.
-pub fn kick_other<M: TableSource>(cpu: usize) {
-    let words = &M::table().cpus[cpu];
-    words.attention.store(true, SeqCst);
-    if let Some(machine) = M::smp_state().machine()
-        && !words.kicked.swap(true, AcqRel)
-    {
+#[inline(always)]
+pub fn kick_other<M: TableSource>(machine: &Machine, cpu: usize) {
+    if !M::table().cpus[cpu].kicked.swap(true, SeqCst) {
         (machine.interrupt)(cpu);
     }
 }

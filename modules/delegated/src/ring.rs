@@ -191,6 +191,35 @@ impl Decisions {
     /// Appends a decision. Returns its position, or `None` if there is no room.
     #[inline(always)]
     pub fn push(&self, decision: u64) -> Option<u32> {
+        let tail = self.tail.load(Acquire);
+        match self.fill(tail, decision) {
+            true => Some(tail),
+            false => self.push_slowly(decision),
+        }
+    }
+
+    /// Fills the entry at this position with a decision, and moves the tail over it. Returns false if it was
+    /// not empty.
+    #[inline(always)]
+    fn fill(&self, at: u32, decision: u64) -> bool {
+        let entry = self.entry(at);
+        let is_filled = (entry.compare_exchange(empty(at), decision, AcqRel, Relaxed)).is_ok();
+        if is_filled {
+            self.pass(at);
+        }
+        is_filled
+    }
+
+    /// Moves the tail over an entry that is filled, if no other producer has.
+    #[inline(always)]
+    fn pass(&self, at: u32) {
+        _ = (self.tail).compare_exchange(at, at.wrapping_add(1), AcqRel, Relaxed);
+    }
+
+    /// Appends a decision after another producer was faster, or to a ring that may be full.
+    #[cold]
+    #[inline(never)]
+    fn push_slowly(&self, decision: u64) -> Option<u32> {
         loop {
             let tail = self.tail.load(Acquire);
             // If there was room before the entry is tried, a decision in it is of this round. One of
@@ -200,13 +229,10 @@ impl Decisions {
             if waiting >= MAX_DECISIONS as i32 {
                 return None;
             }
-            let entry = self.entry(tail);
-            let found = entry.compare_exchange(empty(tail), decision, AcqRel, Relaxed);
-            // The entry is filled, by this producer or by another.
-            let _ = (self.tail).compare_exchange(tail, tail.wrapping_add(1), AcqRel, Relaxed);
-            if found.is_ok() {
+            if self.fill(tail, decision) {
                 return Some(tail);
             }
+            self.pass(tail); // the other producer has filled it
         }
     }
 

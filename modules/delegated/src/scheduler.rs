@@ -1,7 +1,7 @@
 //! [`DelegatedScheduler`]: the scheduler of one CPU.
 //!
 //! A task outside all enclaves has no link, and goes straight to the [round robin](crate::outside).
-//! While `attention` is false, so does a pick. All else is out of line.
+//! So does a pick, unless `attention` says otherwise. All else is out of line.
 //!
 //! HELD: on several CPUs the scheduler of the tasks outside shares them among CPUs. It has to see a put
 //! of its running task and the pick after it together. So if a delegated task may run between the two,
@@ -40,21 +40,35 @@ pub type DelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
 pub type SmpDelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
     Delegated<T, C, M, WorkSharing<Outside<T, M>, <M as TableSource>::Smp>>;
 
+/// What a pick looks at first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Attention {
+    /// The tasks outside. If there are none, it looks at the rest.
+    Outside = 0,
+    /// The decisions, as this CPU of an enclave had no task at its last pick.
+    Idle = 1,
+    /// All that a delegated task, an agent or another CPU may have for it.
+    All = 2,
+}
+
 /// A scheduler around one for the tasks outside all enclaves.
 // The field that a pick reads first is first. With this alignment the compiler also puts the scheduler first
 // in the run queue of `axtask`.
 #[repr(C, align(16))]
 pub struct Delegated<T, C, M: TableSource, S> {
-    /// A delegated task, an agent or another CPU may have something for the next pick.
-    attention: bool,
+    /// What the next pick looks at first.
+    attention: Attention,
     /// The machine has told which CPU this is.
     is_connected: bool,
     /// A task outside is next, if one is ready (rule 7).
     owes_outside: bool,
     /// The number of times in a row that the agent went before a decision (rule 6).
     agent_turns: u8,
-    /// The CPU, known from the first pick or tick on.
-    cpu: Option<u8>,
+    /// The CPU, or 0 until it is known.
+    cpu: u8,
+    /// The first pick or tick has found the CPU.
+    is_known: bool,
     /// The link of the running delegated task or agent; null for any other. [`RETURNED`] once it was put
     /// back, until the next pick.
     current: *mut Slot,
@@ -90,11 +104,12 @@ impl<T, C, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, S> {
     /// Creates an empty scheduler.
     pub const fn new() -> Self {
         Self {
-            attention: false,
+            attention: Attention::Outside,
             is_connected: false,
             owes_outside: false,
             agent_turns: 0,
-            cpu: None,
+            cpu: 0,
+            is_known: false,
             current: ptr::null_mut(),
             began: 0,
             agent: None,
@@ -146,9 +161,9 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     /// number. Then the first that calls is CPU 0, and the others delegate nothing.
     #[inline(always)]
     fn here(&mut self) -> Option<usize> {
-        match self.cpu {
-            Some(cpu) if self.is_connected || !S::SEVERAL => Some(usize::from(cpu)),
-            _ => self.find_here(),
+        match self.is_known && (self.is_connected || !S::SEVERAL) {
+            true => Some(self.cpu()),
+            false => self.find_here(),
         }
     }
 
@@ -157,15 +172,18 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     fn find_here(&mut self) -> Option<usize> {
         let table = M::table();
         if let Some(machine) = machine::<M>().filter(|_| S::SEVERAL) {
-            self.cpu = Some((machine.this_cpu)() as u8);
-            self.is_connected = true;
+            self.cpu = (machine.this_cpu)() as u8;
+            (self.is_known, self.is_connected) = (true, true);
         } else {
             let own = ptr::from_ref(self).addr();
             let first = table.first.compare_exchange(0, own, Relaxed, Relaxed);
             let is_first = first.map_or_else(|first| first == own, |_| true);
-            self.cpu = is_first.then_some(0);
+            self.is_known = is_first;
         }
-        let cpu = usize::from(self.cpu?);
+        if !self.is_known {
+            return None;
+        }
+        let cpu = self.cpu();
         self.own = &raw const table.cpus[cpu];
         table.cpus[cpu].has_joined.store(true, Release);
         Some(cpu)
@@ -175,7 +193,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(always)]
     fn cpu(&self) -> usize {
         match S::SEVERAL {
-            true => usize::from(self.cpu.unwrap_or(0)) % sched_smp::MAX_CPUS,
+            true => usize::from(self.cpu) % sched_smp::MAX_CPUS,
             false => 0,
         }
     }
@@ -183,6 +201,15 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(always)]
     fn words(&self) -> &'static CpuWords {
         &M::table().cpus[self.cpu()]
+    }
+
+    /// Returns the words of this CPU, which is known. A pointer that is read is cheaper than the address of the
+    /// table, which aarch64 and riscv64 build each time.
+    #[inline(always)]
+    fn own_words(&self) -> &'static CpuWords {
+        debug_assert!(!self.own.is_null(), "a pick or a tick came before");
+        // SAFETY: it is not null once the CPU is known, and the words are in the table.
+        unsafe { &*self.own }
     }
 
     /// Sends a message about a task that has this status, and wakes the agent if it must.
@@ -369,7 +396,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 self.leaving = Some(task);
                 self.current = RETURNED;
                 self.own = self.words(); // before the first pick it is not known
-                self.attention = true;
+                self.attention = Attention::All;
             }
         }
     }
@@ -449,7 +476,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         task.policy_state().set_link(ptr::null_mut());
         task.policy_state().slice().renew();
         M::table().free_slot(slot);
-        self.attention = true;
+        self.attention = Attention::All;
         Some(task)
     }
 
@@ -569,7 +596,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if link.addr() & AGENT != 0 {
             return self.put_agent(task, preempt);
         }
-        if self.cpu.is_none() {
+        if !self.is_known {
             return self.outside.put_prev_task(task, preempt); // no CPU of an enclave
         }
         let slot = slot_of(link);
@@ -624,7 +651,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if S::SEVERAL && state == State::InFlight {
             self.in_flight = link;
         }
-        self.attention = true;
+        self.attention = Attention::All;
         self.post(enclave, kind, slot, status, slot.run.load(Relaxed));
         self.note_end(enclave);
     }
@@ -641,7 +668,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             self.settle();
             self.current = RETURNED;
         }
-        if self.words().agent() != link.addr() || self.cpu.is_none() {
+        if self.words().agent() != link.addr() || !self.is_known {
             if preempt {
                 task.policy_state().demote();
             }
@@ -654,7 +681,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if !has_yielded {
             self.words().urgent.fetch_or(urgent::AGENT, Relaxed);
         }
-        self.attention = true;
+        self.attention = Attention::All;
         if let Some(replaced) = self.agent.replace(task) {
             self.put_outside(replaced, false, false); // its enclaves have ended, or it was replaced
         }
@@ -689,10 +716,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if !ptr::eq(self.current, RETURNED) {
             return self.pick_rare();
         }
-        debug_assert!(!self.own.is_null(), "a task with a link ran");
-        // SAFETY: a delegated task or an agent ran here, so the CPU is known. The words are in the table. A
-        // pointer that is read is cheaper than the constant address, which aarch64 and riscv64 build each time.
-        let words: &'static CpuWords = unsafe { &*self.own };
+        let words = self.own_words(); // a delegated task or an agent ran here
         if words.urgent.load(Relaxed) | u8::from(self.outside_waits()) != 0 {
             return self.pick_rare();
         }
@@ -823,7 +847,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         if self.here().is_none() {
             return self.outside.pick_next_task();
         }
-        let words = self.words();
+        let words = self.own_words();
         let mut was_outside = false;
         if !has_returned {
             self.settle();
@@ -849,7 +873,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         match self.pick_delegated(words) {
             None => self.pick_outside(words),
             task => {
-                self.attention = true;
+                self.attention = Attention::All;
                 if !S::SEVERAL && was_outside {
                     self.forget_outside();
                 }
@@ -862,11 +886,19 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(never)]
     fn pick_outside(&mut self, words: &'static CpuWords) -> Option<Handle<T, M>> {
         self.current = ptr::null_mut();
-        self.attention = S::SEVERAL && (!self.in_flight.is_null() || self.leaving.is_some());
-        match self.take_outside() {
+        let is_flying = S::SEVERAL && (!self.in_flight.is_null() || self.leaving.is_some());
+        self.attention = match is_flying {
+            true => Attention::All,
+            false => Attention::Outside,
+        };
+        let task = match self.take_outside() {
             None if self.watch(words) => self.outside.pick_next_task(),
             task => task,
+        };
+        if S::SEVERAL && !is_flying && task.is_none() && words.enclave().is_some() {
+            self.attention = Attention::Idle;
         }
+        task
     }
 
     /// Takes a task outside. Its scheduler first gets the task that is HELD.
@@ -920,7 +952,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(always)]
     fn pick_agent(&mut self, words: &'static CpuWords, urgent: u8) -> Option<Handle<T, M>> {
         let agent = self.agent.take()?;
-        self.attention = true;
+        self.attention = Attention::All;
         if urgent & urgent::AGENT != 0 {
             // It goes on where it was preempted. It may have read its messages before that, so it is
             // still told.
@@ -1056,7 +1088,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             let is_again = refused == Some(task);
             let slot = &M::table().slots[task.index()];
             let status = slot.status();
-            let is_it = status.generation() == task.generation() && status.is_ready();
+            let is_it = status.is_of(task) && status.is_ready();
             if !is_it || !slot.is_in(enclave) {
                 continue;
             }
@@ -1069,7 +1101,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
             } else if S::SEVERAL && !self.may_run_here(slot, status) {
                 self.refuse_cpu(slot, status);
             } else {
-                self.attention = true;
+                self.attention = Attention::All;
                 return Some(self.begin(slot, words));
             }
             if is_again {
@@ -1134,7 +1166,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         handle.policy_state().slice().renew();
         if S::SEVERAL {
             words.decisions.end_wait();
-            self.attention = true;
+            self.attention = Attention::All;
             self.kick_waiters(slot);
         }
         handle
@@ -1197,7 +1229,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         self.kick_waiters(slot); // of a task that was in flight
         M::table().bury(slot);
         tell::<M>(enclave, false);
-        self.attention = true;
+        self.attention = Attention::All;
     }
 
     /// Makes a task ready again whose decision was refused, after its word was changed from
@@ -1341,7 +1373,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
         if !prev.policy_state().link().is_null() {
             return self.put_linked(prev, preempt);
         }
-        if S::SEVERAL && self.attention {
+        if S::SEVERAL && self.attention == Attention::All {
             return self.put_plain(prev, preempt);
         }
         self.outside.put_prev_task(prev, preempt);
@@ -1349,14 +1381,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        if !self.attention
+        if self.attention == Attention::Outside
             && let Some(task) = self.outside.pick_next_task()
         {
             return Some(task);
         }
         let task = match self.attention {
-            true => self.pick_slow(),
-            false => self.pick_rare(),
+            Attention::Outside => self.pick_rare(),
+            Attention::Idle | Attention::All => self.pick_slow(),
         };
         if S::SEVERAL {
             self.publish_idle(task.is_none());
@@ -1368,12 +1400,12 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
         if self.here().is_none() {
             return self.outside.task_tick(current);
         }
-        let words = self.words();
+        let words = self.own_words();
         let was_kicked = words.kicked.load(Relaxed) && words.kicked.swap(false, AcqRel);
         self.settle();
-        if words.attention.load(Relaxed) {
+        if was_kicked || words.attention.load(Relaxed) {
             words.attention.store(false, Relaxed);
-            self.attention = true;
+            self.attention = Attention::All;
         }
         let slice_is_over = self.tick_outside(current, was_kicked);
         self.sweep_if_asked(words);

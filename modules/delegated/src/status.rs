@@ -145,6 +145,13 @@ impl Status {
         )
     }
 
+    /// Returns true if it is that of this task, or of one before in the same slot with the same generation.
+    #[inline(always)]
+    pub(crate) const fn is_of(self, task: TaskId) -> bool {
+        // The generation is at the same place in both.
+        (self.0 as u32 ^ task.0) >> 16 == 0
+    }
+
     /// Returns true if the task waits for a CPU.
     #[inline(always)]
     pub const fn is_ready(self) -> bool {

@@ -145,6 +145,25 @@ fn request_that_comes_with_a_kick_is_answered() {
     assert_eq!(cpus.pick(0), Some("waits"));
 }
 
+/// A decision and a task outside wait for it (rule 7).
+#[test]
+fn idle_cpu_of_an_enclave_runs_the_task_outside_and_then_that_of_the_decision() {
+    let mut cpus = Cpus::new(2);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, 1, "agent");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    assert_eq!(cpus.pick(0), None);
+    INTERRUPTED.take();
+    assert_eq!(agent.plan(0, &[task]), 1);
+    assert_eq!(INTERRUPTED.take(), [0]);
+    cpus.wake(0, 0, &named("outside"));
+    assert_eq!(cpus.pick(0), Some("outside"));
+    assert_eq!(agent.plan(0, &[task]), 1);
+    assert!(!cpus.tick(0));
+    cpus.put(0, false);
+    assert_eq!(cpus.pick(0), Some("task"));
+}
+
 /// A task changes its affinity, and is preempted before it migrates. Its agent has chosen it again.
 #[test]
 fn task_that_leaves_its_enclave_in_flight_runs_nowhere_else_before_it_has_landed() {
