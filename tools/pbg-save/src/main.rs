@@ -18,9 +18,10 @@ use std::{
     error::Error,
     fs::{self, File},
     io::Read,
-    num::NonZeroU8,
+    num::{NonZero, NonZeroU8},
     path::{Path, PathBuf},
     process::ExitCode,
+    thread,
 };
 
 use axsched_ext::{
@@ -158,14 +159,15 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(format!("{tasks} tasks{of_these}, {} bytes", bytes.len()))
 }
 
-/// In real time the time of a task has that in which the host runs others instead of this CPU: a share of
-/// its turnaround, which is 1 over this number, and a few time slices of the host.
+/// In real time the CPU time of a task has some in which the host runs others. It is at most the turnaround
+/// over this number, and a few time slices of the host.
 const HOST_SHARE: u64 = 4;
 const HOST_SLICES_NS: u64 = 20_000_000;
 
-/// What a task did in a phase, as the console tells it.
+/// The work of a task in a phase, as the console tells it.
 #[derive(Clone, Copy)]
 struct Work {
+    cpus: u64,
     run_ns: u64,
     turnaround_ns: u64,
     yields: u64,
@@ -175,6 +177,7 @@ struct Work {
 impl Work {
     fn of(line: &str) -> Option<Self> {
         Some(Self {
+            cpus: number(line, "smp")?,
             run_ns: number(line, "run_ns")?,
             turnaround_ns: number(line, "turnaround_ns")?,
             yields: number(line, "yields")?,
@@ -183,15 +186,17 @@ impl Work {
     }
 
     /// Returns true if a replay took much more than `measured`: more than twice the CPU time (rule 8 of PBG),
-    /// or more than twice the yields and [`UNPLANNED_YIELD_ALLOWANCE`]. In real time the additional time is
-    /// also more than what the host may have taken.
+    /// or more than twice the yields and [`UNPLANNED_YIELD_ALLOWANCE`]. In real time the CPU time is also
+    /// more than the host explains. If n CPUs share a core, it may take n times as long.
     fn is_more_than(self, measured: Self, timing: Timing) -> bool {
-        let taken = match timing {
-            Timing::Real => self.turnaround_ns / HOST_SHARE + HOST_SLICES_NS,
-            _ => 0,
-        };
         let twice = |amount: u64| amount.saturating_mul(OVERRUN_FACTOR);
-        let run = twice(measured.run_ns).max(measured.run_ns.saturating_add(taken));
+        let mut run = twice(measured.run_ns);
+        if timing == Timing::Real {
+            let cores = thread::available_parallelism().map_or(1, NonZero::get) as u64;
+            let taken = self.turnaround_ns / HOST_SHARE + HOST_SLICES_NS;
+            run = run.saturating_mul(self.cpus.div_ceil(cores));
+            run = run.max(measured.run_ns.saturating_add(taken));
+        }
         let yields = twice(measured.yields).saturating_add(UNPLANNED_YIELD_ALLOWANCE);
         self.run_ns > run || self.yields > yields
     }
@@ -228,9 +233,9 @@ impl Sleeper {
         })
     }
 
-    /// Returns true if those of `all` that sleep as long as this task slept more often in their replay, by a
-    /// tenth, which is the simulator's limit, and by one for each. One may also be dispatched after a
-    /// preemption, or on another CPU, so the sum tells more than the figures of a task.
+    /// Returns true if those of `all` that sleep as long as this task slept more often in their replay. The
+    /// sum of their dispatches is higher by a tenth, which is the simulator's limit, and by one for each. A
+    /// task may also be dispatched after a preemption or a move, so the sum tells more than one task.
     fn slept_more_often(&self, all: &[Self]) -> bool {
         let (mut measured, mut replayed) = (0, 0);
         for other in all {

@@ -5,10 +5,11 @@ mod profiles;
 
 use std::{
     fs,
-    num::NonZeroU8,
+    num::{NonZero, NonZeroU8},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 use axsched_ext::{
@@ -79,7 +80,7 @@ fn profile_is_saved_and_unedited_one_is_replaced() {
 }
 
 /// Twice as much time is no more than twice, nor are 64 yields beyond that. In real time, neither are a
-/// quarter of the turnaround and 20 ms. Tasks that sleep as long each time may together have a tenth more
+/// quarter of the turnaround and 20 ms, nor twice the time for each CPU on a core. Tasks that sleep as long each time may together have a tenth more
 /// dispatches and one each.
 #[test]
 fn task_that_did_much_more_in_its_replay_varies() {
@@ -111,20 +112,19 @@ fn task_that_did_much_more_in_its_replay_varies() {
         task
     });
     let mut profile = profiles::profile("realtime", profile_tasks);
+    let smp = 3 * thread::available_parallelism().map_or(1, NonZero::get);
     let line = |phase: &str, task: &str, [run, yields, dispatches]: [u64; 3]| {
         format!(
-            "SCHED-TASK {{\"app\":\"a\",\"phase\":\"{phase}\",\"task\":\"{task}\",\"turnaround_ns\":1600,\"run_ns\":{run},\"dispatches\":{dispatches},\"yields\":{yields}}}\n"
+            "SCHED-TASK {{\"app\":\"a\",\"smp\":{smp},\"phase\":\"{phase}\",\"task\":\"{task}\",\"turnaround_ns\":1600,\"run_ns\":{run},\"dispatches\":{dispatches},\"yields\":{yields}}}\n"
         )
     };
-    let measured = tasks
-        .map(|(name, _)| line("measure", name, [100, 10, 20]))
-        .concat();
-    let mut with = |timing: Timing, time: u64, yields: u64, dispatches: u64| {
+    let mut with = |timing: Timing, times: [u64; 2], yields: u64, dispatches: u64| {
+        let measured = tasks.map(|(name, _)| line("measure", name, [times[0], 10, 20]));
         profile.header.timing = timing;
         let folder = Folder::new(&encode(&profile).expect("it is valid"));
         let console = fs::read_to_string(folder.at("console.log")).expect("a file");
         let replayed = [
-            line("replay", "time", [time, 10, 20]),
+            line("replay", "time", [times[1], 10, 20]),
             line("replay", "yields", [100, yields, 90]),
             line("replay", "sleeps", [100, 10, 28]),
             line("replay", "sleeps less", [100, 10, dispatches]),
@@ -134,7 +134,7 @@ fn task_that_did_much_more_in_its_replay_varies() {
             line("replay", "same", [90, 9, 19]),
             line("replay", "other", [900, 900, 900]),
         ];
-        let text = format!("{measured}{}{console}", replayed.concat());
+        let text = format!("{}{}{console}", measured.concat(), replayed.concat());
         fs::write(folder.at("console.log"), text).expect("a file");
         let file = folder.at("a.pbg");
         let (code, said, _) = folder.save(&file);
@@ -146,11 +146,18 @@ fn task_that_did_much_more_in_its_replay_varies() {
         let is_said = said.contains("(4 of which varied with the order)");
         (code, is_said, varying)
     };
-    for (timing, most) in [(Timing::Counted, 200), (Timing::Real, 20_000_500)] {
+    for (timing, measured, most) in [
+        (Timing::Counted, 100, 200),
+        (Timing::Real, 100, 20_000_500),
+        (Timing::Real, 100_000_000, 600_000_000),
+    ] {
         let varying = ["time", "yields", "sleeps", "sleeps less"].map(String::from);
-        let found = with(timing, most + 1, 85, 19);
+        let found = with(timing, [measured, most + 1], 85, 19);
         assert_eq!(found, (Some(0), true, varying.to_vec()));
-        assert_eq!(with(timing, most, 84, 18), (Some(0), false, Vec::new()));
+        assert_eq!(
+            with(timing, [measured, most], 84, 18),
+            (Some(0), false, Vec::new())
+        );
     }
 }
 
