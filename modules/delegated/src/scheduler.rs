@@ -40,7 +40,7 @@ pub type DelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
 pub type SmpDelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
     Delegated<T, C, M, WorkSharing<Outside<T, M>, <M as TableSource>::Smp>>;
 
-/// What a pick looks at first.
+/// The things that a pick looks at first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Attention {
@@ -57,7 +57,7 @@ enum Attention {
 // in the run queue of `axtask`.
 #[repr(C, align(16))]
 pub struct Delegated<T, C, M: TableSource, S> {
-    /// What the next pick looks at first.
+    /// The things that the next pick looks at first.
     attention: Attention,
     /// The machine has told which CPU this is.
     is_connected: bool,
