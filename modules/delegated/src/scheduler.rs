@@ -44,11 +44,11 @@ pub type SmpDelegatedScheduler<T, C = CpuCounter, M = SystemTable> =
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Attention {
-    /// The tasks outside. If there are none, it looks at the rest.
+    /// The tasks outside. If there are none, the pick looks at all else.
     Outside = 0,
-    /// The decisions, as this CPU of an enclave had no task at its last pick.
+    /// Everything, since the last pick on this CPU of an enclave found no task.
     Idle = 1,
-    /// All that a delegated task, an agent or another CPU may have for it.
+    /// Everything, since a delegated task, an agent or another CPU may have changed something.
     All = 2,
 }
 
@@ -421,6 +421,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
     #[inline(always)]
     fn outside_waits(&self) -> bool {
         self.outside.policy().has_ready() || S::SEVERAL && self.held.is_some()
+    }
+
+    /// Returns true if this CPU was idle, and another one has sent it a task outside.
+    #[inline(always)]
+    fn is_sent_to(&self) -> bool {
+        S::SEVERAL
+            && self.attention == Attention::Idle
+            && M::smp_state().was_interrupted(self.cpu())
     }
 
     /// Tells the other CPUs if this one runs no task. The scheduler of the tasks outside knows only of
@@ -1381,14 +1389,18 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        if self.attention == Attention::Outside
+        if (self.attention == Attention::Outside || self.is_sent_to())
             && let Some(task) = self.outside.pick_next_task()
         {
             return Some(task);
         }
         let task = match self.attention {
             Attention::Outside => self.pick_rare(),
-            Attention::Idle | Attention::All => self.pick_slow(),
+            Attention::Idle => {
+                self.attention = Attention::All; // also for a task outside that is owed its turn (HELD)
+                self.pick_rare()
+            }
+            Attention::All => self.pick_slow(),
         };
         if S::SEVERAL {
             self.publish_idle(task.is_none());

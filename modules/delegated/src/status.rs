@@ -145,7 +145,7 @@ impl Status {
         )
     }
 
-    /// Returns true if it is that of this task, or of one before in the same slot with the same generation.
+    /// Returns true if the generation is that of this task. Then no later task has the slot.
     #[inline(always)]
     pub(crate) const fn is_of(self, task: TaskId) -> bool {
         // The generation is at the same place in both.

@@ -145,7 +145,7 @@ fn request_that_comes_with_a_kick_is_answered() {
     assert_eq!(cpus.pick(0), Some("waits"));
 }
 
-/// A decision and a task outside wait for it (rule 7).
+/// A decision and a task outside wait for the CPU (rule 7).
 #[test]
 fn idle_cpu_of_an_enclave_runs_the_task_outside_and_then_that_of_the_decision() {
     let mut cpus = Cpus::new(2);
@@ -162,6 +162,43 @@ fn idle_cpu_of_an_enclave_runs_the_task_outside_and_then_that_of_the_decision() 
     assert!(!cpus.tick(0));
     cpus.put(0, false);
     assert_eq!(cpus.pick(0), Some("task"));
+}
+
+/// An idle CPU asks for a task. It is sent one, and an agent decides for it.
+#[test]
+fn idle_cpu_runs_a_task_that_it_was_sent_before_that_of_a_decision() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, 1, "agent");
+    cpus.outside(2, "busy");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    assert_eq!(cpus.pick(0), None);
+    cpus.call(2, 2).add_task(named("waits"));
+    cpus.tick(2);
+    assert_eq!(agent.plan(0, &[task]), 1);
+    assert_eq!(cpus.pick(0), Some("waits"));
+}
+
+/// A task outside runs on a CPU that was idle, and yields while a decision waits. Two other CPUs ask for tasks.
+#[test]
+fn task_outside_that_yields_on_a_cpu_that_was_idle_is_held() {
+    let mut cpus = Cpus::new(3);
+    let enclave = enclave(1, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, 1, "agent");
+    cpus.outside(2, "busy");
+    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    assert_eq!(cpus.pick(0), None);
+    assert_eq!(agent.plan(0, &[task]), 1);
+    for name in ["outside", "second"] {
+        cpus.wake(0, 0, &named(name));
+    }
+    assert_eq!(cpus.pick(0), Some("outside"));
+    cpus.put(0, false);
+    assert_eq!(cpus.pick(0), Some("task"));
+    assert_eq!([cpus.pick(1), cpus.pick(2)], [None, None]);
+    cpus.tick(0);
+    let others = [cpus.pick(1), cpus.pick(2)];
+    assert!(others.contains(&Some("second")), "{others:?}");
 }
 
 /// A task changes its affinity, and is preempted before it migrates. Its agent has chosen it again.
