@@ -44,9 +44,9 @@ pub struct StoredTask {
     pub priority: Option<NonZeroU8>,
     /// The user's deadline, counted from the task's spawn.
     pub deadline: Option<Counts>,
-    /// True if a replay has shown that the task's work depends on the order of the tasks: it used
-    /// more than twice its recorded CPU time or yields, or slept more often. It polls, or runs until it
-    /// is stopped.
+    /// True if a replay has shown that the task's work depends on the order of the tasks. It used more
+    /// than twice its recorded CPU time or yields, or slept more often. It polls, or runs until it is
+    /// stopped.
     pub varies: bool,
     /// The sums of its times and events.
     pub figures: Figures,

@@ -25,7 +25,8 @@
 //! *closely* on that CPU, within 1/[`WAKE_TICK_RATIO`] of the time between ticks. Only wakes that are
 //! close to each other may lie in between. A machine on which an interrupt takes longer shows it by
 //! ticks that come unevenly. There the limit is their unevenness, up to 1/64 of the time between ticks.
-//! It is 1/64 on each CPU until [`EVEN_TICKS`] such times have told.
+//! It is 1/64 on each CPU until [`EVEN_TICKS`] intervals between ticks are known. While none is known, the time
+//! of the run so far stands for one. Ticks that hit an idle CPU are missed, so there the limit may be too wide.
 //!
 //! A kernel with exact timers wakes a task between ticks, and preempts the running task at once. A
 //! task that hands over its CPU with a wake looks the same. So a wake is *doubtful* if a preemption
@@ -55,7 +56,7 @@ pub const WAKE_TICK_RATIO: u64 = 1024;
 /// The same if ticks come unevenly, or it is not known yet.
 const UNEVEN_TICK_RATIO: u64 = 64;
 
-/// The number of times between ticks that tell how evenly they come.
+/// The number of intervals between ticks that tell how evenly they come.
 const EVEN_TICKS: u64 = 4;
 
 /// The number of CPUs that can be recorded.

@@ -159,7 +159,7 @@ fn save(console: &Path, file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(format!("{tasks} tasks{of_these}, {} bytes", bytes.len()))
 }
 
-/// In real time the CPU time of a task has some in which the host runs others. It is at most the turnaround
+/// In real time a host that runs other work lengthens the CPU time of a task. This adds at most the turnaround
 /// over this number, and a few time slices of the host.
 const HOST_SHARE: u64 = 4;
 const HOST_SLICES_NS: u64 = 20_000_000;
@@ -211,21 +211,21 @@ struct Sleeper {
 }
 
 impl Sleeper {
-    /// Returns a task if waits for the timer ended three of its run intervals or more, and three quarters of
-    /// all but the last. Another task may have been taken for the waker where the timer's interrupt hit it.
+    /// Returns a task if at least three run intervals in each run end in a wait for the timer, and three
+    /// quarters of all but the last. A task that was hit by the timer's interrupt may be noted as the waker.
     fn of(task: &StoredTask, measured: Work, replayed: Work) -> Option<Self> {
-        let (mut timers, mut others, mut slept) = (0, 0, 0);
+        let (mut timers, mut others, mut slept) = (0, 0_u64, 0);
         for phase in &task.phases.list {
             match (phase.ended, phase.woken_by) {
                 (Ended::Exit, _) => {}
                 (Ended::Block, Waker::Timer) => {
-                    timers += phase.intervals;
-                    slept += phase.blocked.0;
+                    timers = phase.intervals.saturating_add(timers);
+                    slept = phase.blocked.0.saturating_add(slept);
                 }
-                _ => others += phase.intervals,
+                _ => others = phase.intervals.saturating_add(others),
             }
         }
-        let sleeps = timers >= 3 * u64::from(task.runs) && timers >= 3 * others;
+        let sleeps = timers >= 3 * u64::from(task.runs) && timers / 3 >= others;
         sleeps.then(|| Self {
             sleep: slept / timers,
             measured: measured.dispatches,

@@ -80,8 +80,8 @@ fn profile_is_saved_and_unedited_one_is_replaced() {
 }
 
 /// Twice as much time is no more than twice, nor are 64 yields beyond that. In real time, neither are a
-/// quarter of the turnaround and 20 ms, nor twice the time for each CPU on a core. Tasks that sleep as long each time may together have a tenth more
-/// dispatches and one each.
+/// quarter of the turnaround and 20 ms, nor six times the time if three CPUs share a core. Tasks that sleep as
+/// long each time may together have a tenth more dispatches and one each.
 #[test]
 fn task_that_did_much_more_in_its_replay_varies() {
     // The waits for the timer and for others, and the length of each.
