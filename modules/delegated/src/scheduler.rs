@@ -1396,11 +1396,11 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
         }
         let task = match self.attention {
             Attention::Outside => self.pick_rare(),
-            Attention::Idle => {
+            Attention::Idle if S::SEVERAL => {
                 self.attention = Attention::All; // also for a task outside that is owed its turn (HELD)
                 self.pick_rare()
             }
-            Attention::All => self.pick_slow(),
+            Attention::Idle | Attention::All => self.pick_slow(),
         };
         if S::SEVERAL {
             self.publish_idle(task.is_none());
