@@ -5,13 +5,14 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::*;
 
+use sched_smp::Machine;
+
 use crate::decision::{Decision, NextTask};
 use crate::enclave::{End, end, kick, kick_other, tell};
 use crate::message::{Kind, Message};
 use crate::ring::{Messages, Words};
 use crate::status::{State, Status, TaskId};
 use crate::table::{CpuWords, EnclaveWords, MAX_TASKS, Pinned, SystemTable, TableSource};
-use sched_smp::Machine;
 
 /// The agent ended or was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -432,12 +433,12 @@ impl<M: TableSource> Agent<M> {
 
     /// Interrupts a CPU that has a decision, if it must look at once.
     #[inline(always)]
-    fn notify(&self, commit: &Commit) {
-        if commit.cpu != self.cpu
+    fn notify(&self, cpu: usize, preempts: bool) {
+        if cpu != self.cpu
             && let Some(machine) = self.machine
-            && (commit.preempts || self.cpu_words(commit.cpu).decisions.are_awaited())
+            && (preempts || self.cpu_words(cpu).decisions.are_awaited())
         {
-            kick_other::<M>(machine, commit.cpu);
+            kick_other::<M>(machine, cpu);
         }
     }
 
@@ -450,7 +451,7 @@ impl<M: TableSource> Agent<M> {
     #[inline(always)]
     pub fn commit(&self, commit: Commit) -> Result<Ticket, Refused> {
         let ticket = self.push(commit.cpu, self.examine(&commit)?)?;
-        self.notify(&commit);
+        self.notify(commit.cpu, commit.preempts);
         Ok(ticket)
     }
 
@@ -511,7 +512,9 @@ impl<M: TableSource> Agent<M> {
                 }
             }
         }
-        group.iter().for_each(|commit| self.notify(commit));
+        for commit in group {
+            self.notify(commit.cpu, commit.preempts);
+        }
         Ok(())
     }
 
@@ -522,14 +525,10 @@ impl<M: TableSource> Agent<M> {
         if self.check().is_err() || !self.has_cpu(cpu) {
             return 0;
         }
-        let words = self.cpu_words(cpu);
-        let added = (words.decisions).push_all(tasks, |task| Decision::any(task).0);
-        if added > 0
-            && cpu != self.cpu
-            && let Some(machine) = self.machine
-            && words.decisions.are_awaited()
-        {
-            kick_other::<M>(machine, cpu);
+        let decisions = &self.cpu_words(cpu).decisions;
+        let added = decisions.push_all(tasks, |task| Decision::any(task).0);
+        if added > 0 {
+            self.notify(cpu, false);
         }
         added
     }

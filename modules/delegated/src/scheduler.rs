@@ -423,14 +423,6 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         self.outside.policy().has_ready() || S::SEVERAL && self.held.is_some()
     }
 
-    /// Returns true if this CPU was idle, and another one has sent it a task outside.
-    #[inline(always)]
-    fn is_sent_to(&self) -> bool {
-        S::SEVERAL
-            && self.attention == Attention::Idle
-            && M::smp_state().was_interrupted(self.cpu())
-    }
-
     /// Tells the other CPUs if this one runs no task. The scheduler of the tasks outside knows only of
     /// those.
     #[inline(always)]
@@ -876,6 +868,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
         if self.owes_outside && self.outside_waits() {
             self.owes_outside = false;
+            self.attention = Attention::All; // HELD: a delegated task may run next
             return self.take_outside();
         }
         match self.pick_delegated(words) {
@@ -888,6 +881,17 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
                 task
             }
         }
+    }
+
+    /// Picks on a CPU that had no task. One that another CPU has sent comes first.
+    #[inline(never)]
+    fn pick_idle(&mut self) -> Option<Handle<T, M>> {
+        if M::smp_state().was_interrupted(self.cpu())
+            && let Some(task) = self.pick_outside(self.own_words())
+        {
+            return Some(task);
+        }
+        self.pick_rare()
     }
 
     /// Picks a task outside, or none.
@@ -1389,17 +1393,14 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> BaseScheduler
 
     #[inline]
     fn pick_next_task(&mut self) -> Option<Self::SchedItem> {
-        if (self.attention == Attention::Outside || self.is_sent_to())
+        if self.attention == Attention::Outside
             && let Some(task) = self.outside.pick_next_task()
         {
             return Some(task);
         }
         let task = match self.attention {
             Attention::Outside => self.pick_rare(),
-            Attention::Idle if S::SEVERAL => {
-                self.attention = Attention::All; // also for a task outside that is owed its turn (HELD)
-                self.pick_rare()
-            }
+            Attention::Idle if S::SEVERAL => self.pick_idle(),
             Attention::Idle | Attention::All => self.pick_slow(),
         };
         if S::SEVERAL {

@@ -117,6 +117,16 @@ impl Cpus {
     }
 }
 
+/// CPUs of which CPU 0 has a task of an enclave, and the one with number `on` runs its agent. `mask` has the CPUs
+/// of the enclave.
+fn with_task(cpus: usize, mask: u64, on: usize) -> (Cpus, Agent<ThreadTable>, Named, TaskId) {
+    let mut cpus = Cpus::new(cpus);
+    let enclave = enclave(mask, Kinds::ALL);
+    let (_, agent) = cpus.attached(&enclave, on, "agent");
+    let (handle, task) = cpus.delegated(&enclave, 0, "task");
+    (cpus, agent, handle, task)
+}
+
 fn named(name: &'static str) -> Named {
     Arc::new(DelegatedTask::new(name))
 }
@@ -148,10 +158,7 @@ fn request_that_comes_with_a_kick_is_answered() {
 /// A decision and a task outside wait for the CPU (rule 7).
 #[test]
 fn idle_cpu_of_an_enclave_runs_the_task_outside_and_then_that_of_the_decision() {
-    let mut cpus = Cpus::new(2);
-    let enclave = enclave(1, Kinds::ALL);
-    let (_, agent) = cpus.attached(&enclave, 1, "agent");
-    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    let (mut cpus, agent, _, task) = with_task(2, 1, 1);
     assert_eq!(cpus.pick(0), None);
     INTERRUPTED.take();
     assert_eq!(agent.plan(0, &[task]), 1);
@@ -167,26 +174,23 @@ fn idle_cpu_of_an_enclave_runs_the_task_outside_and_then_that_of_the_decision() 
 /// An idle CPU asks for a task. It is sent one, and an agent decides for it.
 #[test]
 fn idle_cpu_runs_a_task_that_it_was_sent_before_that_of_a_decision() {
-    let mut cpus = Cpus::new(3);
-    let enclave = enclave(1, Kinds::ALL);
-    let (_, agent) = cpus.attached(&enclave, 1, "agent");
+    let (mut cpus, agent, _, task) = with_task(3, 1, 1);
     cpus.outside(2, "busy");
-    let (_, task) = cpus.delegated(&enclave, 0, "task");
     assert_eq!(cpus.pick(0), None);
     cpus.call(2, 2).add_task(named("waits"));
     cpus.tick(2);
     assert_eq!(agent.plan(0, &[task]), 1);
-    assert_eq!(cpus.pick(0), Some("waits"));
+    for _ in 0..2 {
+        assert_eq!(cpus.pick(0), Some("waits"));
+        cpus.put(0, false);
+    }
 }
 
 /// A task outside runs on a CPU that was idle, and yields while a decision waits. Two other CPUs ask for tasks.
 #[test]
 fn task_outside_that_yields_on_a_cpu_that_was_idle_is_held() {
-    let mut cpus = Cpus::new(3);
-    let enclave = enclave(1, Kinds::ALL);
-    let (_, agent) = cpus.attached(&enclave, 1, "agent");
+    let (mut cpus, agent, _, task) = with_task(3, 1, 1);
     cpus.outside(2, "busy");
-    let (_, task) = cpus.delegated(&enclave, 0, "task");
     assert_eq!(cpus.pick(0), None);
     assert_eq!(agent.plan(0, &[task]), 1);
     for name in ["outside", "second"] {
@@ -204,10 +208,7 @@ fn task_outside_that_yields_on_a_cpu_that_was_idle_is_held() {
 /// A task changes its affinity, and is preempted before it migrates. Its agent has chosen it again.
 #[test]
 fn task_that_leaves_its_enclave_in_flight_runs_nowhere_else_before_it_has_landed() {
-    let mut cpus = Cpus::new(3);
-    let enclave = enclave(1, Kinds::ALL);
-    let (_, agent) = cpus.attached(&enclave, 1, "agent");
-    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    let (mut cpus, agent, _, task) = with_task(3, 1, 1);
     assert_eq!(agent.plan(0, &[task, task]), 2);
     assert_eq!(cpus.pick(0), Some("task"));
     MAY_RUN.set(0b100);
@@ -221,10 +222,7 @@ fn task_that_leaves_its_enclave_in_flight_runs_nowhere_else_before_it_has_landed
 /// A helper on CPU 0 moves a task to CPU 1, and one there moves it back before CPU 0 picks.
 #[test]
 fn task_that_comes_back_before_the_next_pick_is_not_in_flight() {
-    let mut cpus = Cpus::new(3);
-    let enclave = enclave(0b11, Kinds::ALL);
-    let (_, agent) = cpus.attached(&enclave, 2, "agent");
-    let (handle, task) = cpus.delegated(&enclave, 0, "task");
+    let (mut cpus, agent, handle, task) = with_task(3, 0b11, 2);
     for (from, to) in [(0, 1), (1, 0)] {
         assert_eq!(agent.plan(from, &[task]), 1);
         assert_eq!(cpus.pick(from), Some("task"));
@@ -329,10 +327,7 @@ fn agent_that_was_replaced_ends_nothing_though_its_task_is_the_agent_again() {
 /// A task that is in flight on CPU 0 leaves its enclave there. CPU 1 waits for the end of the flight.
 #[test]
 fn cpu_that_waits_for_a_flight_is_woken_if_the_task_leaves_its_enclave() {
-    let mut cpus = Cpus::new(3);
-    let enclave = enclave(0b11, Kinds::ALL);
-    let (_, agent) = cpus.attached(&enclave, 2, "agent");
-    let (_, task) = cpus.delegated(&enclave, 0, "task");
+    let (mut cpus, agent, _, task) = with_task(3, 0b11, 2);
     assert_eq!(agent.plan(0, &[task, task]), 2);
     assert_eq!(cpus.pick(0), Some("task"));
     MAY_RUN.set(0b100);
