@@ -165,7 +165,6 @@ const HOST_SHARE: u64 = 4;
 const HOST_SLICES_NS: u64 = 20_000_000;
 
 /// The work of a task in a phase, as the console tells it.
-#[derive(Clone, Copy)]
 struct Work {
     cpus: u64,
     run_ns: u64,
@@ -184,74 +183,77 @@ impl Work {
             dispatches: number(line, "dispatches")?,
         })
     }
+}
 
-    /// Returns true if a replay took much more than `measured`: more than twice the CPU time (rule 8 of PBG),
-    /// or more than twice the yields and [`UNPLANNED_YIELD_ALLOWANCE`]. In real time the CPU time is also
-    /// more than the host explains. If n CPUs share a core, it may take n times as long.
-    fn is_more_than(self, measured: Self, timing: Timing) -> bool {
+/// A task in the measured run and in its replay.
+struct Runs<'a> {
+    measured: &'a Work,
+    replayed: &'a Work,
+    /// The mean time of a sleep, in counts, if the task sleeps.
+    sleep: Option<u64>,
+}
+
+impl Runs<'_> {
+    /// Returns true if the replay took more than twice the CPU time (rule 8 of PBG), or more than twice the
+    /// yields and [`UNPLANNED_YIELD_ALLOWANCE`]. In real time the CPU time is also more than the host
+    /// explains. If n CPUs share a core, it may take n times as long.
+    fn did_more(&self, timing: Timing) -> bool {
+        let Self {
+            measured, replayed, ..
+        } = self;
         let twice = |amount: u64| amount.saturating_mul(OVERRUN_FACTOR);
         let mut run = twice(measured.run_ns);
         if timing == Timing::Real {
             let cores = thread::available_parallelism().map_or(1, NonZero::get) as u64;
-            let taken = self.turnaround_ns / HOST_SHARE + HOST_SLICES_NS;
-            run = run.saturating_mul(self.cpus.div_ceil(cores));
+            let taken = replayed.turnaround_ns / HOST_SHARE + HOST_SLICES_NS;
+            run = run.saturating_mul(replayed.cpus.div_ceil(cores));
             run = run.max(measured.run_ns.saturating_add(taken));
         }
         let yields = twice(measured.yields).saturating_add(UNPLANNED_YIELD_ALLOWANCE);
-        self.run_ns > run || self.yields > yields
-    }
-}
-
-/// A task that sleeps.
-struct Sleeper {
-    /// The mean time of a sleep, in counts.
-    sleep: u64,
-    measured: u64,
-    replayed: u64,
-}
-
-impl Sleeper {
-    /// Returns a task if at least three run intervals in each run end in a wait for the timer, and three
-    /// quarters of all but the last. A task that was hit by the timer's interrupt may be noted as the waker.
-    fn of(task: &StoredTask, measured: Work, replayed: Work) -> Option<Self> {
-        let (mut timers, mut others, mut slept) = (0, 0_u64, 0);
-        for phase in &task.phases.list {
-            match (phase.ended, phase.woken_by) {
-                (Ended::Exit, _) => {}
-                (Ended::Block, Waker::Timer) => {
-                    timers = phase.intervals.saturating_add(timers);
-                    slept = phase.blocked.0.saturating_add(slept);
-                }
-                _ => others = phase.intervals.saturating_add(others),
-            }
-        }
-        let sleeps = timers >= 3 * u64::from(task.runs) && timers / 3 >= others;
-        sleeps.then(|| Self {
-            sleep: slept / timers,
-            measured: measured.dispatches,
-            replayed: replayed.dispatches,
-        })
+        replayed.run_ns > run || replayed.yields > yields
     }
 
     /// Returns true if those of `all` that sleep as long as this task slept more often in their replay. The
     /// sum of their dispatches is higher by a tenth, which is the simulator's limit, and by one for each. A
     /// task may also be dispatched after a preemption or a move, so the sum tells more than one task.
-    fn slept_more_often(&self, all: &[Self]) -> bool {
-        let (mut measured, mut replayed) = (0, 0);
-        for other in all {
-            if other.sleep.abs_diff(self.sleep) <= other.sleep.max(self.sleep) / 4 {
-                measured += other.measured + 1;
-                replayed += other.replayed;
+    fn slept_more_often(&self, all: &[Option<Self>]) -> bool {
+        let Some(own) = self.sleep else {
+            return false;
+        };
+        let is_alike = |sleep: u64| sleep.abs_diff(own) <= sleep.max(own) / 4;
+        let (mut measured, mut replayed) = (0_u64, 0_u64);
+        for other in all.iter().flatten() {
+            if other.sleep.is_some_and(is_alike) {
+                measured = measured.saturating_add(other.measured.dispatches.saturating_add(1));
+                replayed = replayed.saturating_add(other.replayed.dispatches);
             }
         }
-        replayed > measured + measured / 10
+        replayed > measured.saturating_add(measured / 10)
     }
+}
+
+/// Returns the mean time of a sleep, in counts, if the task sleeps. At least three run intervals in each run
+/// end in a wait for the timer, and three quarters of all but the last. A task that was hit by the timer's
+/// interrupt may be noted as the waker.
+fn sleep(task: &StoredTask) -> Option<u64> {
+    let (mut timers, mut others, mut slept) = (0, 0_u64, 0);
+    for phase in &task.phases.list {
+        match (phase.ended, phase.woken_by) {
+            (Ended::Exit, _) => {}
+            (Ended::Block, Waker::Timer) => {
+                timers = phase.intervals.saturating_add(timers);
+                slept = phase.blocked.0.saturating_add(slept);
+            }
+            _ => others = phase.intervals.saturating_add(others),
+        }
+    }
+    let sleeps = timers >= 3 * u64::from(task.runs) && timers / 3 >= others;
+    sleeps.then(|| slept / timers)
 }
 
 /// Marks the tasks of a profile that did much more in their replay, in the same console, than in the
 /// measured run. Returns the number of tasks marked.
 fn mark_varying(profile: &mut StoredProfile, console: &str) -> usize {
-    let timing = profile.header.timing;
     let lines = (console.lines()).filter(|line| line.starts_with("SCHED-TASK {"));
     let (mut measured, mut replayed) = (BTreeMap::new(), BTreeMap::new());
     for line in lines {
@@ -264,26 +266,20 @@ fn mark_varying(profile: &mut StoredProfile, console: &str) -> usize {
             _ => {}
         }
     }
-    let both = |task: &StoredTask| {
+    let runs = |task: &StoredTask| {
         let label = task.label.as_ref()?.as_str();
-        Some((*measured.get(label)?, *replayed.get(label)?))
+        Some(Runs {
+            measured: measured.get(label)?,
+            replayed: replayed.get(label)?,
+            sleep: sleep(task),
+        })
     };
-    let sleeper = |task: &StoredTask| {
-        let (measured, replayed) = both(task)?;
-        Sleeper::of(task, measured, replayed)
-    };
-    let sleepers: Vec<Sleeper> = profile.tasks.iter().filter_map(sleeper).collect();
-    let varies = |task: &StoredTask| {
-        let does_more =
-            |(measured, replayed): (Work, Work)| replayed.is_more_than(measured, timing);
-        both(task).is_some_and(does_more)
-            || sleeper(task).is_some_and(|task| task.slept_more_often(&sleepers))
-    };
-    let tasks = profile.tasks.iter_mut();
-    tasks
-        .filter(|task| varies(task))
-        .map(|task| task.varies = true)
-        .count()
+    let all: Vec<Option<Runs>> = profile.tasks.iter().map(runs).collect();
+    let timing = profile.header.timing;
+    let varies = |runs: &Runs| runs.did_more(timing) || runs.slept_more_often(&all);
+    let of_tasks = profile.tasks.iter_mut().zip(&all);
+    let marked = of_tasks.filter(|(_, runs)| runs.as_ref().is_some_and(varies));
+    marked.map(|(task, _)| task.varies = true).count()
 }
 
 /// Returns what stands behind a key in a line of JSON without blanks.
