@@ -883,7 +883,7 @@ impl<T, C: Clock, M: TableSource, S: OutsideScheduler<T, M>> Delegated<T, C, M, 
         }
     }
 
-    /// Picks on a CPU that had no task. One that another CPU has sent comes first.
+    /// Picks on a CPU that had no task. A task that another CPU has sent comes first.
     #[inline(never)]
     fn pick_idle(&mut self) -> Option<Handle<T, M>> {
         if M::smp_state().was_interrupted(self.cpu())
